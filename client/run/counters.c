@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "process.h"
-#include "runtime.h"
+#include "runtime-follow.h"
 
 #define TASKS_MAX   256u /* threads whose context switches are added */
 #define SAMPLES_ALL 10u	 /* all counters are recorded in each such sample, else those that changed */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "guest.h"
+#include "xen-guest.h"
 
 int keeper_ring_make(const struct ring_place *place, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
 		     struct mprof_recorder *recorder)

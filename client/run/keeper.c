@@ -26,8 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest.h"
 #include "process.h"
+#include "xen-guest.h"
 
 #define TICK_MS	      100
 #define TICK_XEN_MS   50	  /* so late domain 0 is told of a finished packet */

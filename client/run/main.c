@@ -16,10 +16,10 @@
 
 #include <mprof/ring.h>
 
-#include "guest.h"
 #include "keeper.h"
 #include "program.h"
 #include "shared.h"
+#include "xen-guest.h"
 
 #define MEMORY	       "/dev/shm"
 #define EXIT_USAGE     2

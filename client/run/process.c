@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "domains.h"
-#include "guest.h"
 #include "keeper-ring.h"
 #include "keeper.h"
-#include "runtime.h"
+#include "ocaml-domains.h"
+#include "runtime-follow.h"
 #include "symbols.h"
+#include "xen-guest.h"
 
 #define SAMPLE_NS 1000000000u
 #define HOLD_NS	  500000000u /* a note is recorded when it is this old, so that older ones come first */

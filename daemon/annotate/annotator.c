@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "input.h"
+#include "hub-input.h"
 #include "log.h"
 
 #define ANSWER_MS     60000u

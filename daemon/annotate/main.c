@@ -7,8 +7,8 @@
 
 #include "annotator.h"
 #include "array.h"
+#include "daemon-options.h"
 #include "log.h"
-#include "options.h"
 #include "quantity.h"
 
 static const char help[] =

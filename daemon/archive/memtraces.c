@@ -193,36 +193,36 @@ static void bind_some(sqlite3_stmt *s, int at, uint64_t value)
 		sqlite3_bind_int64(s, at, (int64_t)value);
 }
 
-static void bind_recording(sqlite3_stmt *s, const struct memtrace *t)
+static void bind_recording(sqlite3_stmt *s, const struct memtrace *m)
 {
-	const char *const texts[] = {t->origin, t->state, t->reason};
+	const char *const texts[] = {m->origin, m->state, m->reason};
 
-	sqlite3_bind_int64(s, 1, t->id);
-	bind_some(s, 2, (uint64_t)t->run);
-	statement_bind_text(s, 3, t->name);
-	statement_bind_text(s, 4, t->uuid);
-	if (t->domid >= 0)
-		sqlite3_bind_int64(s, 5, t->domid);
-	statement_bind_text(s, 6, t->address);
-	sqlite3_bind_int64(s, 7, t->port);
+	sqlite3_bind_int64(s, 1, m->id);
+	bind_some(s, 2, (uint64_t)m->run);
+	statement_bind_text(s, 3, m->name);
+	statement_bind_text(s, 4, m->uuid);
+	if (m->domid >= 0)
+		sqlite3_bind_int64(s, 5, m->domid);
+	statement_bind_text(s, 6, m->address);
+	sqlite3_bind_int64(s, 7, m->port);
 	for (int i = 0; i < 3; i++)
 		statement_bind_text(s, 8 + i, texts[i]);
-	sqlite3_bind_int64(s, 11, (int64_t)t->began_real);
-	sqlite3_bind_int64(s, 12, (int64_t)t->began_mono);
-	bind_some(s, 13, t->ended_real);
-	bind_some(s, 14, t->ended_mono);
-	sqlite3_bind_int64(s, 15, (int64_t)t->bytes);
-	sqlite3_bind_int64(s, 16, (int64_t)t->packets);
-	sqlite3_bind_int64(s, 17, (int64_t)t->dropped);
-	sqlite3_bind_int64(s, 18, t->version);
-	statement_bind_text(s, 19, t->program);
-	statement_bind_text(s, 20, t->host);
-	if (t->has_pid)
-		sqlite3_bind_int64(s, 21, t->pid);
-	if (t->rate > 0)
-		sqlite3_bind_double(s, 22, t->rate);
-	statement_bind_text(s, 23, t->context);
-	bind_some(s, 24, t->connected_mono);
+	sqlite3_bind_int64(s, 11, (int64_t)m->began_real);
+	sqlite3_bind_int64(s, 12, (int64_t)m->began_mono);
+	bind_some(s, 13, m->ended_real);
+	bind_some(s, 14, m->ended_mono);
+	sqlite3_bind_int64(s, 15, (int64_t)m->bytes);
+	sqlite3_bind_int64(s, 16, (int64_t)m->packets);
+	sqlite3_bind_int64(s, 17, (int64_t)m->dropped);
+	sqlite3_bind_int64(s, 18, m->version);
+	statement_bind_text(s, 19, m->program);
+	statement_bind_text(s, 20, m->host);
+	if (m->has_pid)
+		sqlite3_bind_int64(s, 21, m->pid);
+	if (m->rate > 0)
+		sqlite3_bind_double(s, 22, m->rate);
+	statement_bind_text(s, 23, m->context);
+	bind_some(s, 24, m->connected_mono);
 }
 
 int memtraces_put(struct memtraces *m, const struct memtrace *recording)

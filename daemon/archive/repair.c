@@ -27,25 +27,25 @@ struct repair {
 	uint64_t packets;  /* number of packets that have lost rows */
 };
 
-static int list_ids(struct repair *m, enum writer_statement which, int64_t first, int64_t second)
+static int list_ids(struct repair *repair, enum writer_statement which, int64_t first, int64_t second)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->store.statements, which, VALUES(first, second), &s);
+	int r = statement_get(&repair->w->store.statements, which, VALUES(first, second), &s);
 
-	m->n = 0;
+	repair->n = 0;
 	if (!s)
 		return r;
-	while ((r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
-		if (m->n == m->room) {
-			size_t room = 2 * m->room + 16;
-			int64_t *more = realloc(m->ids, room * sizeof(*more));
+	while ((r = statement_step(&repair->w->store.statements, s)) == STATEMENT_ROW) {
+		if (repair->n == repair->room) {
+			size_t room = 2 * repair->room + 16;
+			int64_t *more = realloc(repair->ids, room * sizeof(*more));
 
 			if (!more)
 				return -ENOMEM;
-			m->ids = more;
-			m->room = room;
+			repair->ids = more;
+			repair->room = room;
 		}
-		m->ids[m->n++] = sqlite3_column_int64(s, 0);
+		repair->ids[repair->n++] = sqlite3_column_int64(s, 0);
 	}
 	return r;
 }
@@ -53,7 +53,7 @@ static int list_ids(struct repair *m, enum writer_statement which, int64_t first
 /*
  * Compute the stream's usage again from its rows, because the length of a damaged row is unknown.
  */
-static int recount(struct repair *m)
+static int recount(struct repair *repair)
 {
 	static const enum writer_statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
 	int64_t bytes, total = 0;
@@ -61,89 +61,91 @@ static int recount(struct repair *m)
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sums) && r == 0; i++) {
-		r = statement_number(&m->w->store.statements, sums[i], 1, &m->stream, &bytes, &is_null);
+		r = statement_number(&repair->w->store.statements, sums[i], 1, &repair->stream, &bytes, &is_null);
 		total += bytes;
 	}
 	if (r == 0)
-		usage_add(&m->w->usage, m->stream, total - usage_bytes(&m->w->usage, m->stream));
+		usage_add(&repair->w->usage, repair->stream, total - usage_bytes(&repair->w->usage, repair->stream));
 	return r;
 }
 
-static int declare(struct repair *m, uint64_t after, uint32_t offset, uint64_t next)
+static int declare(struct repair *repair, uint64_t after, uint32_t offset, uint64_t next)
 {
 	struct moment now = moment_now();
-	const struct archive_gap gap = {.stream = m->stream,
+	const struct archive_gap gap = {.stream = repair->stream,
 					.kind = "lost",
 					.reason = "damaged",
 					.after_sequence = after,
 					.after_offset = offset,
 					.next_sequence = next,
 					.packets = next > after ? next - after : 1,
-					.at_least = m->at_least,
+					.at_least = repair->at_least,
 					.real = now.real,
 					.mono = now.mono};
 
-	m->declared += gap.packets;
-	return archive_writer_gap(m->w, &gap);
+	repair->declared += gap.packets;
+	return archive_writer_gap(repair->w, &gap);
 }
 
 /* Read row ID. Keep it if it is undamaged and follows the kept rows; else delete it. */
-static int repair_row(struct repair *m, int64_t id)
+static int repair_row(struct repair *repair, int64_t id)
 {
 	struct stored_row row = {0};
-	int r = writer_read_row(m->w, id, &row);
+	int r = writer_read_row(repair->w, id, &row);
 
 	statement_resetp(&row.statement);
-	if (r == 0 && row.offset == m->end && !m->is_complete) {
-		m->end += row.length;
-		m->is_complete = row.flags & ARCHIVE_CHUNK_LAST;
+	if (r == 0 && row.offset == repair->end && !repair->is_complete) {
+		repair->end += row.length;
+		repair->is_complete = row.flags & ARCHIVE_CHUNK_LAST;
 		return 0;
 	}
 	if (r != 0 && r != ARCHIVE_E_DAMAGED)
 		return r;
-	m->removed++;
-	m->w->damage.pieces += r == ARCHIVE_E_DAMAGED;
-	return WRITER_RUN(m->w, STATEMENT_DELETE_CHUNK, id);
+	repair->removed++;
+	repair->w->damage.pieces += r == ARCHIVE_E_DAMAGED;
+	return WRITER_RUN(repair->w, STATEMENT_DELETE_CHUNK, id);
 }
 
-static int repair_rows(struct repair *m)
+static int repair_rows(struct repair *repair)
 {
 	struct packet_end end;
 	struct archive_end last = {0};
 	int64_t lacks = 0;
 	bool is_null;
-	int r = list_ids(m, STATEMENT_REPAIR_ROWS, m->stream, (int64_t)m->sequence);
+	int r = list_ids(repair, STATEMENT_REPAIR_ROWS, repair->stream, (int64_t)repair->sequence);
 
-	m->end = MPROF_PACKET_HEADER_BYTES;
-	for (size_t i = 0; i < m->n && r == 0; i++)
-		r = repair_row(m, m->ids[i]);
-	if (r == 0 && m->n && m->removed == 0 && !m->is_complete)
-		r = statement_number(&m->w->store.statements, STATEMENT_REPAIR_REST,
-				     VALUES(m->stream, (int64_t)m->sequence), &lacks, &is_null);
-	if (r != 0 || (m->removed == 0 && !lacks) || m->is_complete)
+	repair->end = MPROF_PACKET_HEADER_BYTES;
+	for (size_t i = 0; i < repair->n && r == 0; i++)
+		r = repair_row(repair, repair->ids[i]);
+	if (r == 0 && repair->n && repair->removed == 0 && !repair->is_complete)
+		r = statement_number(&repair->w->store.statements, STATEMENT_REPAIR_REST,
+				     VALUES(repair->stream, (int64_t)repair->sequence), &lacks, &is_null);
+	if (r != 0 || (repair->removed == 0 && !lacks) || repair->is_complete)
 		return r;
-	r = writer_packet_end(m->w, m->stream, m->sequence, &end);
+	r = writer_packet_end(repair->w, repair->stream, repair->sequence, &end);
 	if (r == 0 && end.any)
-		r = writer_row_end(m->w, end.id, &last);
+		r = writer_row_end(repair->w, end.id, &last);
 	if (last.offset < MPROF_PACKET_HEADER_BYTES)
 		last.offset = MPROF_PACKET_HEADER_BYTES;
-	m->packets = m->removed != 0;
-	return r ? r : declare(m, m->sequence, last.offset, m->sequence + 1);
+	repair->packets = repair->removed != 0;
+	return r ? r : declare(repair, repair->sequence, last.offset, repair->sequence + 1);
 }
 
 /*
  * Move *FROM behind the packets that a gap declares lost, at most to END. *NEXT is the next packet that a gap declares,
  * at most END.
  */
-static int skip_explained(struct repair *m, uint64_t *from, uint64_t end, uint64_t *next_gap)
+static int skip_explained(struct repair *repair, uint64_t *from, uint64_t end, uint64_t *next_gap)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_GAPS, VALUES(m->stream, (int64_t)end), &s);
+	int r = statement_get(&repair->w->store.statements, STATEMENT_REPAIR_GAPS, VALUES(repair->stream, (int64_t)end),
+			      &s);
 
 	*next_gap = end;
 	if (!s)
 		return r;
-	while (*from < end && *next_gap == end && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
+	while (*from < end && *next_gap == end &&
+	       (r = statement_step(&repair->w->store.statements, s)) == STATEMENT_ROW) {
 		uint64_t begin = (uint64_t)sqlite3_column_int64(s, 0), next = (uint64_t)sqlite3_column_int64(s, 2);
 
 		/* A gap whose offset is 30 covers the whole packet. */
@@ -157,15 +159,15 @@ static int skip_explained(struct repair *m, uint64_t *from, uint64_t end, uint64
 }
 
 /* Declare those packets from FROM to END (not included) that no gap declares yet. */
-static int repair_hole(struct repair *m, uint64_t from, uint64_t end)
+static int repair_hole(struct repair *repair, uint64_t from, uint64_t end)
 {
 	uint64_t next;
 	int r = 0;
 
 	while (r == 0 && from < end) {
-		r = skip_explained(m, &from, end, &next);
+		r = skip_explained(repair, &from, end, &next);
 		if (r == 0 && from < next)
-			r = declare(m, from, MPROF_PACKET_HEADER_BYTES, next);
+			r = declare(repair, from, MPROF_PACKET_HEADER_BYTES, next);
 		from = next;
 	}
 	return r;
@@ -175,7 +177,7 @@ static int repair_hole(struct repair *m, uint64_t from, uint64_t end)
  * Find packets that the archive must have and that are missing, and declare them lost: directly
  * before SEQUENCE, before the stream's first packet, and behind its last.
  */
-static int repair_holes(struct repair *m)
+static int repair_holes(struct repair *repair)
 {
 	int64_t v[7];
 	bool is_null[7];
@@ -184,11 +186,11 @@ static int repair_holes(struct repair *m)
 	{
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_HOLE,
-				  VALUES(m->stream, (int64_t)m->sequence), &s);
+		r = statement_get(&repair->w->store.statements, STATEMENT_REPAIR_HOLE,
+				  VALUES(repair->stream, (int64_t)repair->sequence), &s);
 		if (!s)
 			return r;
-		r = statement_step(&m->w->store.statements, s);
+		r = statement_step(&repair->w->store.statements, s);
 		if (r != STATEMENT_ROW)
 			return r;
 		for (int i = 0; i < 7; i++) {
@@ -200,11 +202,11 @@ static int repair_holes(struct repair *m)
 	enum { BEFORE, BEHIND, FIRST, LAST, OLDEST, NEWEST, DELETED };
 	r = 0;
 	if (!is_null[BEFORE] && !is_null[BEHIND] && v[DELETED] == 0 && !is_null[OLDEST] && v[BEFORE] >= v[OLDEST])
-		r = repair_hole(m, (uint64_t)v[BEFORE] + 1, (uint64_t)v[BEHIND]);
+		r = repair_hole(repair, (uint64_t)v[BEFORE] + 1, (uint64_t)v[BEHIND]);
 	if (r == 0 && !is_null[OLDEST] && !is_null[FIRST] && v[FIRST] > v[OLDEST])
-		r = repair_hole(m, (uint64_t)v[OLDEST], (uint64_t)v[FIRST]);
+		r = repair_hole(repair, (uint64_t)v[OLDEST], (uint64_t)v[FIRST]);
 	if (r == 0 && !is_null[NEWEST] && (is_null[LAST] || v[LAST] < v[NEWEST]))
-		r = repair_hole(m,
+		r = repair_hole(repair,
 				is_null[LAST] ? (uint64_t)v[is_null[OLDEST] ? NEWEST : OLDEST] : (uint64_t)v[LAST] + 1,
 				(uint64_t)v[NEWEST] + 1);
 	return r;
@@ -215,24 +217,24 @@ static int repair_holes(struct repair *m)
  * archive_writer_damage(), and update the stream's row: its deletions, damaged packets, and
  * expected packets. Return 0 or an error.
  */
-static int settle(struct repair *m, bool *damaged)
+static int settle(struct repair *repair, bool *damaged)
 {
-	struct archive_damage *d = &m->w->damage;
+	struct archive_damage *d = &repair->w->damage;
 	int r;
 
-	*damaged = m->removed || m->declared;
+	*damaged = repair->removed || repair->declared;
 	if (!*damaged)
 		return 0;
-	if (m->removed)
-		writer_tally_stream(m->w, m->stream,
-				    &(struct deletion){.reason = DELETION_DAMAGE, .packets = m->packets});
-	d->packets += m->declared;
-	d->stream = m->stream;
-	d->sequence = m->sequence;
-	r = WRITER_RUN(m->w, STATEMENT_SETTLE_STREAM, m->stream, 0, (int64_t)m->declared, 0);
+	if (repair->removed)
+		writer_tally_stream(repair->w, repair->stream,
+				    &(struct deletion){.reason = DELETION_DAMAGE, .packets = repair->packets});
+	d->packets += repair->declared;
+	d->stream = repair->stream;
+	d->sequence = repair->sequence;
+	r = WRITER_RUN(repair->w, STATEMENT_SETTLE_STREAM, repair->stream, 0, (int64_t)repair->declared, 0);
 	if (r == 0)
-		r = WRITER_RUN(m->w, STATEMENT_COUNT_HELD, m->stream);
-	return r ? r : recount(m);
+		r = WRITER_RUN(repair->w, STATEMENT_COUNT_HELD, repair->stream);
+	return r ? r : recount(repair);
 }
 
 int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged)
@@ -288,23 +290,24 @@ struct tail_damage {
 };
 
 /*
- * Set M->ids to the rows of the tail that must be deleted: the first damaged row and all rows
+ * Set REPAIR->ids to the rows of the tail that must be deleted: the first damaged row and all rows
  * behind it. *D is the position of the first.
  */
-static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
+static int find_tails(struct repair *repair, int64_t capture, struct tail_damage *d)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int64_t end = 0; /* of the rows of packet LAST so far */
 	size_t n = 0;
-	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
+	int r = list_ids(repair, STATEMENT_REPAIR_TAILS, capture, repair->stream);
 
 	if (r == 0)
-		r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_TAILS, VALUES(capture, m->stream), &s);
+		r = statement_get(&repair->w->store.statements, STATEMENT_REPAIR_TAILS, VALUES(capture, repair->stream),
+				  &s);
 	if (!s)
 		return r;
-	while (n < m->n && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
+	while (n < repair->n && (r = statement_step(&repair->w->store.statements, s)) == STATEMENT_ROW) {
 		uint64_t sequence = (uint64_t)sqlite3_column_int64(s, 3);
-		bool is_good = tail_holds(m->w, s);
+		bool is_good = tail_holds(repair->w, s);
 		bool follows = end == 0 || sequence != d->last || sqlite3_column_int64(s, 4) == end;
 
 		/* The number of a damaged row may be wrong. */
@@ -314,15 +317,15 @@ static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 			end = sqlite3_column_int64(s, 4) + sqlite3_column_int64(s, 5);
 			continue;
 		}
-		m->w->damage.pieces += !d->any;
+		repair->w->damage.pieces += !d->any;
 		if (!d->any) {
 			d->any = true;
 			d->sequence = sequence;
 			d->offset = follows ? (uint32_t)sqlite3_column_int64(s, 4) : (uint32_t)end;
 		}
-		m->ids[n++] = sqlite3_column_int64(s, 0);
+		repair->ids[n++] = sqlite3_column_int64(s, 0);
 	}
-	m->n = n;
+	repair->n = n;
 	return r == STATEMENT_ROW ? 0 : r;
 }
 
@@ -330,14 +333,15 @@ static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
  * Read the capture's range of the stream into *RANGE, and the length of its tail.
  * ARCHIVE_E_DAMAGED: the row does not agree with its checksum.
  */
-static int read_range(struct repair *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
+static int read_range(struct repair *repair, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_RANGE, VALUES(capture, m->stream), &s);
+	int r = statement_get(&repair->w->store.statements, STATEMENT_REPAIR_RANGE, VALUES(capture, repair->stream),
+			      &s);
 
 	if (!s)
 		return r;
-	r = statement_step(&m->w->store.statements, s);
+	r = statement_step(&repair->w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	*range = (struct archive_capture_stream){.capture = sqlite3_column_int64(s, 0),
@@ -353,37 +357,37 @@ static int read_range(struct repair *m, int64_t capture, struct archive_capture_
  * Delete the tail of a damaged range. The capture has no bytes of this stream any more. A range without packets stays, so that the
  * capture shows that it lacks them.
  */
-static int lose_range(struct repair *m, int64_t capture)
+static int lose_range(struct repair *repair, int64_t capture)
 {
-	const struct archive_capture_stream lost = {.capture = capture, .stream = m->stream, .tail_marked = 1};
-	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
+	const struct archive_capture_stream lost = {.capture = capture, .stream = repair->stream, .tail_marked = 1};
+	int r = list_ids(repair, STATEMENT_REPAIR_TAILS, capture, repair->stream);
 
-	for (size_t i = 0; i < m->n && r == 0; i++)
-		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
-	m->removed++;
-	m->w->damage.pieces++;
-	return r ? r : archive_writer_put_capture_stream(m->w, &lost);
+	for (size_t i = 0; i < repair->n && r == 0; i++)
+		r = WRITER_RUN(repair->w, STATEMENT_DELETE_TAIL, repair->ids[i]);
+	repair->removed++;
+	repair->w->damage.pieces++;
+	return r ? r : archive_writer_put_capture_stream(repair->w, &lost);
 }
 
 /*
  * If rows of the range's last packet are missing, and neither a gap nor a deletion explains that,
  * declare them lost.
  */
-static int repair_end(struct repair *m, const struct archive_capture_stream *range)
+static int repair_end(struct repair *repair, const struct archive_capture_stream *range)
 {
 	int64_t lacks = 0, end = 0;
 	bool is_null;
-	int r = statement_number(&m->w->store.statements, STATEMENT_REPAIR_END, VALUES(m->stream, range->capture),
-				 &lacks, &is_null);
+	int r = statement_number(&repair->w->store.statements, STATEMENT_REPAIR_END,
+				 VALUES(repair->stream, range->capture), &lacks, &is_null);
 
 	if (r == 0 && lacks)
-		r = statement_number(&m->w->store.statements, STATEMENT_REACHED,
-				     VALUES(m->stream, (int64_t)range->last_sequence, INT64_MAX), &end, &is_null);
+		r = statement_number(&repair->w->store.statements, STATEMENT_REACHED,
+				     VALUES(repair->stream, (int64_t)range->last_sequence, INT64_MAX), &end, &is_null);
 	if (r != 0 || !lacks)
 		return r;
 	if (end < (int64_t)MPROF_PACKET_HEADER_BYTES)
 		end = MPROF_PACKET_HEADER_BYTES;
-	return declare(m, range->last_sequence, (uint32_t)end, range->last_sequence + 1);
+	return declare(repair, range->last_sequence, (uint32_t)end, range->last_sequence + 1);
 }
 
 /*
@@ -391,70 +395,70 @@ static int repair_end(struct repair *m, const struct archive_capture_stream *ran
  * EXPECTED bytes long and no gap says so. The range keeps the length that the tail had, so that the
  * capture shows what it lacks.
  */
-static int repair_tail(struct repair *m, const struct archive_capture_stream *range, struct tail_damage *d,
+static int repair_tail(struct repair *repair, const struct archive_capture_stream *range, struct tail_damage *d,
 		       int64_t expected)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct archive_capture_stream marked;
 	int64_t bytes = 0;
 	bool is_null;
-	int r = statement_number(&m->w->store.statements, STATEMENT_TAIL_BYTES, VALUES(range->capture, m->stream),
-				 &bytes, &is_null);
+	int r = statement_number(&repair->w->store.statements, STATEMENT_TAIL_BYTES,
+				 VALUES(range->capture, repair->stream), &bytes, &is_null);
 
 	if (r == 0 && !d->any && bytes == expected)
 		return 0;
 	if (r == 0)
-		r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_TAIL_END, VALUES(m->stream, range->capture),
-				  &s);
+		r = statement_get(&repair->w->store.statements, STATEMENT_REPAIR_TAIL_END,
+				  VALUES(repair->stream, range->capture), &s);
 	if (r == 0)
-		r = statement_step(&m->w->store.statements, s);
+		r = statement_step(&repair->w->store.statements, s);
 	if (r != STATEMENT_ROW || sqlite3_column_int(s, 2))
 		return r == STATEMENT_ROW ? 0 : r;
 	/* If rows of the tail are missing, or are in the wrong place, nothing says how many packets they had. */
 	if (!d->any || d->sequence < (uint64_t)sqlite3_column_int64(s, 0) || d->sequence > d->last) {
-		m->at_least = true;
+		repair->at_least = true;
 		d->sequence = (uint64_t)sqlite3_column_int64(s, 0);
 		d->offset = (uint32_t)sqlite3_column_int64(s, 1);
 	}
 	if (d->last < d->sequence)
 		d->last = d->sequence;
 	statement_resetp(&s);
-	r = declare(m, d->sequence, d->offset, d->last + 1);
-	m->at_least = false;
+	r = declare(repair, d->sequence, d->offset, d->last + 1);
+	repair->at_least = false;
 	/* An older version did not store the length. A tail that is longer than the range says gets its own length. */
 	if (r != 0 || (range->tail_marked && bytes <= expected))
 		return r;
 	marked = *range;
 	marked.tail_marked = (uint64_t)expected;
-	return archive_writer_put_capture_stream(m->w, &marked);
+	return archive_writer_put_capture_stream(repair->w, &marked);
 }
 
-static int capture_repair(struct repair *m, int64_t capture)
+static int capture_repair(struct repair *repair, int64_t capture)
 {
 	struct archive_capture_stream range = {0};
 	struct tail_damage d = {0};
 	int64_t expected = -1;
-	int r = read_range(m, capture, &range, &expected);
+	int r = read_range(repair, capture, &range, &expected);
 
 	d.last = range.last_sequence;
 	range.tail_marked = expected > 0 ? (uint64_t)expected : 0;
 	if (r == ARCHIVE_E_DAMAGED)
-		return lose_range(m, capture);
+		return lose_range(repair, capture);
 	if (r == 0 && archive_range_is_lost(range.last_offset, range.tail_marked))
 		return 0;
 	if (r == 0 && expected < 0)
-		r = statement_number(&m->w->store.statements, STATEMENT_TAIL_BYTES, VALUES(capture, m->stream),
-				     &expected, &(bool){false});
+		r = statement_number(&repair->w->store.statements, STATEMENT_TAIL_BYTES,
+				     VALUES(capture, repair->stream), &expected, &(bool){false});
 	if (r == 0)
-		r = find_tails(m, capture, &d);
-	for (size_t i = 0; i < m->n && r == 0; i++)
-		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
+		r = find_tails(repair, capture, &d);
+	for (size_t i = 0; i < repair->n && r == 0; i++)
+		r = WRITER_RUN(repair->w, STATEMENT_DELETE_TAIL, repair->ids[i]);
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
-	m->removed += m->n;
+	repair->removed += repair->n;
 	if (!d.any) /* rows of the last packet may be missing */
-		r = repair_end(m, &range);
-	return r ? r : repair_tail(m, &range, &d, expected);
+		r = repair_end(repair, &range);
+	return r ? r : repair_tail(repair, &range, &d, expected);
 }
 
 int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)

@@ -8,21 +8,21 @@
 
 #include "usage.h"
 
-void usage_deinit(struct usage *t)
+void usage_deinit(struct usage *u)
 {
-	free(t->entries);
-	*t = (struct usage){0};
+	free(u->entries);
+	*u = (struct usage){0};
 }
 
 /* Return the index of STREAM, or the index at which to insert it. */
-static size_t position(const struct usage *t, int64_t stream)
+static size_t position(const struct usage *u, int64_t stream)
 {
-	size_t low = 0, high = t->n;
+	size_t low = 0, high = u->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (t->entries[middle].stream < stream)
+		if (u->entries[middle].stream < stream)
 			low = middle + 1;
 		else
 			high = middle;
@@ -30,102 +30,102 @@ static size_t position(const struct usage *t, int64_t stream)
 	return low;
 }
 
-static struct usage_entry *find(const struct usage *t, int64_t stream)
+static struct usage_entry *find(const struct usage *u, int64_t stream)
 {
-	size_t at = position(t, stream);
+	size_t at = position(u, stream);
 
-	return at < t->n && t->entries[at].stream == stream && !t->entries[at].is_gone ? &t->entries[at] : NULL;
+	return at < u->n && u->entries[at].stream == stream && !u->entries[at].is_gone ? &u->entries[at] : NULL;
 }
 
-int usage_add_stream(struct usage *t, int64_t stream)
+int usage_add_stream(struct usage *u, int64_t stream)
 {
-	size_t at = position(t, stream);
+	size_t at = position(u, stream);
 
-	if (at < t->n && t->entries[at].stream == stream) {
+	if (at < u->n && u->entries[at].stream == stream) {
 		/* The stream was deleted and inserted again in this transaction. Keep PENDING. */
-		t->entries[at].is_gone = false;
+		u->entries[at].is_gone = false;
 		return 0;
 	}
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-		struct usage_entry *more = realloc(t->entries, room * sizeof(*more));
+	if (u->n == u->room) {
+		size_t room = u->room ? 2 * u->room : 64;
+		struct usage_entry *more = realloc(u->entries, room * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		t->entries = more;
-		t->room = room;
+		u->entries = more;
+		u->room = room;
 	}
-	memmove(t->entries + at + 1, t->entries + at, (t->n - at) * sizeof(*t->entries));
-	t->entries[at] = (struct usage_entry){.stream = stream, .is_new = true};
-	t->n++;
-	t->changed = true;
+	memmove(u->entries + at + 1, u->entries + at, (u->n - at) * sizeof(*u->entries));
+	u->entries[at] = (struct usage_entry){.stream = stream, .is_new = true};
+	u->n++;
+	u->changed = true;
 	return 0;
 }
 
-void usage_remove_stream(struct usage *t, int64_t stream)
+void usage_remove_stream(struct usage *u, int64_t stream)
 {
-	struct usage_entry *e = find(t, stream);
+	struct usage_entry *e = find(u, stream);
 
 	if (e) {
 		e->is_gone = true;
-		t->changed = true;
+		u->changed = true;
 	}
 }
 
-bool usage_has(const struct usage *t, int64_t stream)
+bool usage_has(const struct usage *u, int64_t stream)
 {
-	return find(t, stream) != NULL;
+	return find(u, stream) != NULL;
 }
 
-void usage_add(struct usage *t, int64_t stream, int64_t bytes)
+void usage_add(struct usage *u, int64_t stream, int64_t bytes)
 {
-	struct usage_entry *e = find(t, stream);
+	struct usage_entry *e = find(u, stream);
 
 	if (e && bytes) {
 		e->bytes += bytes;
 		e->pending += bytes;
-		t->changed = true;
+		u->changed = true;
 	}
 }
 
-int64_t usage_bytes(const struct usage *t, int64_t stream)
+int64_t usage_bytes(const struct usage *u, int64_t stream)
 {
-	const struct usage_entry *e = find(t, stream);
+	const struct usage_entry *e = find(u, stream);
 
 	return e ? e->bytes : 0;
 }
 
-void usage_commit(struct usage *t)
+void usage_commit(struct usage *u)
 {
 	size_t out = 0;
 
-	if (!t->changed)
+	if (!u->changed)
 		return;
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->entries[i].is_gone)
+	for (size_t i = 0; i < u->n; i++) {
+		if (u->entries[i].is_gone)
 			continue;
-		t->entries[out] = t->entries[i];
-		t->entries[out].pending = 0;
-		t->entries[out++].is_new = false;
+		u->entries[out] = u->entries[i];
+		u->entries[out].pending = 0;
+		u->entries[out++].is_new = false;
 	}
-	t->n = out;
-	t->changed = false;
+	u->n = out;
+	u->changed = false;
 }
 
-void usage_rollback(struct usage *t)
+void usage_rollback(struct usage *u)
 {
 	size_t out = 0;
 
-	if (!t->changed)
+	if (!u->changed)
 		return;
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->entries[i].is_new)
+	for (size_t i = 0; i < u->n; i++) {
+		if (u->entries[i].is_new)
 			continue;
-		t->entries[out] = t->entries[i];
-		t->entries[out].bytes -= t->entries[out].pending;
-		t->entries[out].pending = 0;
-		t->entries[out++].is_gone = false;
+		u->entries[out] = u->entries[i];
+		u->entries[out].bytes -= u->entries[out].pending;
+		u->entries[out].pending = 0;
+		u->entries[out++].is_gone = false;
 	}
-	t->n = out;
-	t->changed = false;
+	u->n = out;
+	u->changed = false;
 }

@@ -30,19 +30,19 @@ struct usage {
 	bool changed;
 };
 
-void usage_deinit(struct usage *t);
+void usage_deinit(struct usage *u);
 
 /* Add an entry with no bytes for STREAM if there is none. Return 0 or -ENOMEM. */
-int usage_add_stream(struct usage *t, int64_t stream);
-void usage_remove_stream(struct usage *t, int64_t stream);
-bool usage_has(const struct usage *t, int64_t stream);
+int usage_add_stream(struct usage *u, int64_t stream);
+void usage_remove_stream(struct usage *u, int64_t stream);
+bool usage_has(const struct usage *u, int64_t stream);
 
 /* Add BYTES, which may be negative, to STREAM. Do nothing if STREAM has no entry. */
-void usage_add(struct usage *t, int64_t stream, int64_t bytes);
+void usage_add(struct usage *u, int64_t stream, int64_t bytes);
 /* Return the bytes of STREAM, or 0 if it has no entry. */
-int64_t usage_bytes(const struct usage *t, int64_t stream);
+int64_t usage_bytes(const struct usage *u, int64_t stream);
 
-void usage_commit(struct usage *t);
-void usage_rollback(struct usage *t);
+void usage_commit(struct usage *u);
+void usage_rollback(struct usage *u);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "log.h"
-#include "text.h"
+#include "printable.h"
 
 /* Time limit of a capture of a living guest; bytes that found no room by then are left out. */
 #define CAPTURE_NS (10 * NS_PER_S)

@@ -12,7 +12,7 @@
 
 #include "collector.h"
 #include "log.h"
-#include "text.h"
+#include "printable.h"
 
 #define GROWTH 64u
 

@@ -16,8 +16,8 @@
 
 #include "guest.h"
 #include "log.h"
+#include "printable.h"
 #include "stream-stamp.h"
-#include "text.h"
 
 #define FULL_NS	      (5 * NS_PER_MS)	/* time to the next poll if the queue was full */
 #define SKIP_NS	      (250 * NS_PER_MS) /* time between polls of a ring of which only snapshots are taken */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "printable.h"
 #include "ring-set.h"
-#include "text.h"
 
 #define WITHDRAW_NS NS_PER_MS /* time between polls while the capture of a withdrawn ring waits */
 

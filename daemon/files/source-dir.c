@@ -13,9 +13,9 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "printable.h"
 #include "ring-set.h"
 #include "source-dir.h"
-#include "text.h"
 
 #define SHOWN_MAX 256u
 #define SETTLE_NS NS_PER_S /* time after the start; a run that was not continued by then is over */

@@ -5,7 +5,7 @@
 #ifndef FORWARD_COMPARE_H
 #define FORWARD_COMPARE_H
 
-#include "collector.h"
+#include "collector-client.h"
 #include "config.h"
 #include "hub.h"
 #include "periods.h"

@@ -128,10 +128,10 @@ static int call(struct hub *h, const char *sql, const struct postgres_params *pa
 }
 
 /* Call SQL, whose row has one text, and copy that to WORD (SIZE bytes). */
-static int call_word(struct hub *h, const char *sql, const struct postgres_params *c, char *word, size_t size)
+static int call_word(struct hub *h, const char *sql, const struct postgres_params *p, char *word, size_t size)
 {
 	struct postgres_rows *result = NULL;
-	int r = call(h, sql, c, &result);
+	int r = call(h, sql, p, &result);
 
 	if (r == 0)
 		snprintf(word, size, "%s", postgres_count(result) == 1 ? postgres_text(result, 0, 0) : "");
@@ -228,19 +228,19 @@ int hub_begin_capture(struct hub *h, const char *month, int64_t capture, uint64_
 }
 
 /* Add the numbers, the chunk ends and the data of PIECE, and the checksum of the data, in SUM. */
-static void add_piece(struct postgres_params *c, const struct piece *piece, uint8_t sum[SUM_BYTES])
+static void add_piece(struct postgres_params *p, const struct piece *piece, uint8_t sum[SUM_BYTES])
 {
 	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, piece->data, piece->bytes, sum) < 0)
 		memset(sum, 0, SUM_BYTES); /* the hub refuses it */
-	postgres_add_number(c, piece->offset);
-	postgres_add_number(c, piece->length);
-	postgres_add_number(c, piece->flags);
-	postgres_add_number(c, (int64_t)piece->first_timestamp);
-	postgres_add_number(c, piece->packet_bytes);
-	postgres_add_number(c, piece->codec);
-	postgres_add_bytes(c, piece->ends, piece->ends_bytes);
-	postgres_add_bytes(c, piece->data, piece->bytes);
-	postgres_add_bytes(c, sum, SUM_BYTES);
+	postgres_add_number(p, piece->offset);
+	postgres_add_number(p, piece->length);
+	postgres_add_number(p, piece->flags);
+	postgres_add_number(p, (int64_t)piece->first_timestamp);
+	postgres_add_number(p, piece->packet_bytes);
+	postgres_add_number(p, piece->codec);
+	postgres_add_bytes(p, piece->ends, piece->ends_bytes);
+	postgres_add_bytes(p, piece->data, piece->bytes);
+	postgres_add_bytes(p, sum, SUM_BYTES);
 }
 
 int hub_put_capture_piece(struct hub *h, const char *month, int64_t capture, const struct piece *piece)

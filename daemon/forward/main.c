@@ -5,9 +5,9 @@
 
 #include "array.h"
 #include "config.h"
+#include "daemon-options.h"
 #include "forwarder.h"
 #include "log.h"
-#include "options.h"
 
 static const char help[] =
 	"Usage: mprofd-forward [OPTION]...\n"

@@ -11,7 +11,7 @@
 
 #include "clock.h"
 #include "log.h"
-#include "memory.h"
+#include "profile-part.h"
 #include "sender-parts.h"
 
 #define WHOLE_BYTES (16u << 20) /* a capture up to this size is one transaction */

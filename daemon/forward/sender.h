@@ -2,7 +2,7 @@
 #ifndef FORWARD_SENDER_H
 #define FORWARD_SENDER_H
 
-#include "collector.h"
+#include "collector-client.h"
 #include "compare.h"
 #include "head.h"
 #include "hub.h"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "collector.h"
+#include "daemon-options.h"
 #include "fsck.h"
 #include "log.h"
-#include "options.h"
 #include "source-dir.h"
 #include "source-xen.h"
 

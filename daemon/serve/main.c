@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "daemon-options.h"
 #include "fleet-registry.h"
 #include "log.h"
-#include "options.h"
 #include "reader-process.h"
 #include "routes.h"
 #include "server.h"

@@ -5,7 +5,7 @@
 #include <systemd/sd-event.h>
 
 #include "cleanup.h"
-#include "http.h"
+#include "http-server.h"
 
 struct server_options {
 	const char *state;     /* directory with the archives */

@@ -58,11 +58,11 @@ int batch_append(struct batch *b, int64_t recording, uint64_t offset, uint8_t *d
  * Return a copy of a recording with its strings in one allocation, which the caller frees; NULL
  * without memory.
  */
-static struct memtrace *copy_recording(const struct memtrace *t)
+static struct memtrace *copy_recording(const struct memtrace *m)
 {
-	const char *const texts[] = {t->name,	t->uuid,    t->address, t->origin, t->state,
-				     t->reason, t->program, t->host,	t->context};
-	size_t room = sizeof(*t);
+	const char *const texts[] = {m->name,	m->uuid,    m->address, m->origin, m->state,
+				     m->reason, m->program, m->host,	m->context};
+	size_t room = sizeof(*m);
 	struct memtrace *copy;
 	const char **out[ARRAY_SIZE(texts)];
 	char *at;
@@ -72,7 +72,7 @@ static struct memtrace *copy_recording(const struct memtrace *t)
 	copy = malloc(room);
 	if (!copy)
 		return NULL;
-	*copy = *t;
+	*copy = *m;
 	memcpy(out,
 	       (const char **[]){&copy->name, &copy->uuid, &copy->address, &copy->origin, &copy->state, &copy->reason,
 				 &copy->program, &copy->host, &copy->context},

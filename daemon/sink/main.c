@@ -8,8 +8,8 @@
 
 #include "array.h"
 #include "config.h"
+#include "daemon-options.h"
 #include "log.h"
-#include "options.h"
 #include "receiver.h"
 
 static const char help[] = "Usage: mprofd-sink [OPTION]...\n"

@@ -7,14 +7,14 @@
 
 #include <systemd/sd-event.h>
 
-#include "collector.h"
-#include "commit-thread.h"
+#include "batch-commits.h"
+#include "called-guest.h"
+#include "collector-questions.h"
 #include "config.h"
-#include "guest.h"
+#include "guest-stream.h"
 #include "log.h"
 #include "notice.h"
 #include "opened.h"
-#include "stream.h"
 #include "timer.h"
 
 #define COMPLAINTS 64u
@@ -73,28 +73,28 @@ struct receiver_options {
  * Open the archive, the sockets and the connection to the collector. Return 0; or -errno, with a
  * sentence in SENTENCE (SIZE bytes). Call receiver_deinit() also after a failure.
  */
-int receiver_init(struct receiver *s, const struct config *config, const struct receiver_options *options,
+int receiver_init(struct receiver *receiver, const struct config *config, const struct receiver_options *options,
 		  char *sentence, size_t size);
 /* Run until SIGTERM. Return 0 or -errno. */
-int receiver_run(struct receiver *s);
-void receiver_deinit(struct receiver *s);
+int receiver_run(struct receiver *receiver);
+void receiver_deinit(struct receiver *receiver);
 
 /*
  * Bytes or items wait: give them to the commit thread after FLUSH_NS, or at once if they are many.
  */
-void receiver_dirty(struct receiver *s);
+void receiver_dirty(struct receiver *receiver);
 /*
  * Return how many of BYTES ACCOUNT may receive. If it may receive all, *REASON is NULL; else *REASON says why not ("disk",
  * "overrun", "quota" or "rate"), which is also counted.
  */
-uint64_t receiver_room(struct receiver *s, struct account *account, uint64_t bytes, const char **reason);
+uint64_t receiver_room(struct receiver *receiver, struct account *account, uint64_t bytes, const char **reason);
 /*
  * Count bytes from ADDRESS that are no profile, and log that once per address. WHAT completes the
  * sentence "what came from a guest".
  */
-void receiver_complain(struct receiver *s, const char *address, const char *what);
+void receiver_complain(struct receiver *receiver, const char *address, const char *what);
 
-/* ---- listener.c ---- */
+/* ---- guest-listener.c ---- */
 
 struct sockaddr_storage;
 
@@ -102,7 +102,7 @@ struct sockaddr_storage;
  * Listen on TEXT (HOST:PORT) for guests. Return 0; or -errno, with a sentence in SENTENCE (SIZE
  * bytes).
  */
-int receiver_listen(struct receiver *s, const char *text, char *sentence, size_t size);
+int receiver_listen(struct receiver *receiver, const char *text, char *sentence, size_t size);
 /*
  * Parse a numeric address such as "10.0.0.1" or "::1" into *STORE; *LEN is its size. Return false
  * if TEXT is no such address.
@@ -114,11 +114,11 @@ bool address_parse(const char *text, uint32_t port, struct sockaddr_storage *sto
  */
 void address_text(const struct sockaddr_storage *store, char *text, uint32_t *port);
 
-/* ---- control.c ---- */
+/* ---- receiver-control.c ---- */
 
 /* Answer a request on the control socket. */
 control_request receiver_request;
 /* Answer the requests whose items in DONE are committed. */
-void receiver_answers(struct receiver *s, struct batch *done);
+void receiver_answers(struct receiver *receiver, struct batch *done);
 
 #endif

@@ -13,7 +13,7 @@
 #include "collector.h"
 #include "domain-steps.h"
 #include "log.h"
-#include "text.h"
+#include "printable.h"
 
 #define IDENTIFY_NS  (100 * NS_PER_MS) /* time between attempts to read name and UUID */
 #define IDENTIFY_MAX (5 * NS_PER_S)    /* after this time go on without a name or UUID */

@@ -16,11 +16,11 @@
 #include "attachment.h"
 #include "guest.h"
 #include "helper.h"
-#include "host.h"
 #include "limits.h"
 #include "schedule.h"
 #include "subtree.h"
 #include "vcpu-track.h"
+#include "xen-host.h"
 
 #define DOMAIN_ATTACHMENTS_MAX 64u
 

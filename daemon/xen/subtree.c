@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "text.h"
+#include "printable.h"
 #include "xen.h"
 
 struct walk {

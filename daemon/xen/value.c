@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "text.h"
+#include "printable.h"
 
 struct fault_text {
 	const char *name, *sentence;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "text.h"
+#include "printable.h"
 #include "value.h"
 
 #define REFS_MAX 4096u

@@ -132,7 +132,7 @@ AREAS = {
         ],
     },
     "trace": {
-        "files": ["client/trace/{decode,model,answers,base,scene}/*.c", "client/ctl/input/{clocks,merge}.c"],
+        "files": ["client/trace/{decode,model,answers,base,scene}/*.c", "client/ctl/input/{stamp-clocks,merge}.c"],
         "tests": [
             "decoder",
             "order",

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "clocks.h"
+#include "stamp-clocks.h"
 
 #define MS UINT64_C(1000000)
 #define S  UINT64_C(1000000000)

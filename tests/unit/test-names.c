@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "text.h"
+#include "printable.h"
 
 static void same(const char *text, const char *want)
 {

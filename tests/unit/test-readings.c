@@ -6,8 +6,8 @@
 #include <fcntl.h>
 
 #include "archive-fixture.h"
-#include "feed.h"
 #include "reader-process.h"
+#include "reading-feed.h"
 #include "readings.h"
 
 #include <mprof/event.h>

@@ -8,11 +8,11 @@
 
 #include <mprof/bytes.h>
 
+#include "called-guest.h"
 #include "check.h"
-#include "collector.h"
-#include "guest.h"
+#include "collector-questions.h"
+#include "guest-stream.h"
 #include "receiver.h"
-#include "stream.h"
 
 #define MOST 3u /* limit of the streams of a guest */
 

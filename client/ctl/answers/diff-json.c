@@ -18,31 +18,31 @@ struct subject {
 	const struct mprof_why *why[2];
 };
 
-static const struct mprof_model_view *model(const struct subject *t, int side)
+static const struct mprof_model_view *model(const struct subject *s, int side)
 {
-	return t->runs[side].m->view;
+	return s->runs[side].m->view;
 }
 
-static uint64_t since_start(const struct subject *t, int side, uint64_t time)
+static uint64_t since_start(const struct subject *s, int side, uint64_t time)
 {
-	uint64_t start = side == GOOD ? t->v->good_start : t->v->bad_start;
+	uint64_t start = side == GOOD ? s->v->good_start : s->v->bad_start;
 
 	return time > start ? time - start : 0;
 }
 
 /* Set both times in OBJECT: TIME as recorded, and TIME since the first event of the run SIDE. */
-static void put_times(const struct subject *t, int side, uint64_t time, json_t *object)
+static void put_times(const struct subject *s, int side, uint64_t time, json_t *object)
 {
 	json_object_set_new(object, "time_ns", modeller_time(time));
-	json_object_set_new(object, "since_start_ns", modeller_time(since_start(t, side, time)));
-	if (t->runs[side].timing->kind == TIME_WALL)
-		json_object_set_new(object, "wall", timing_json(t->runs[side].timing, time));
+	json_object_set_new(object, "since_start_ns", modeller_time(since_start(s, side, time)));
+	if (s->runs[side].timing->kind == TIME_WALL)
+		json_object_set_new(object, "wall", timing_json(s->runs[side].timing, time));
 }
 
 /* Return THREAD of the run SIDE in its state at the end of the trace, or JSON null. */
-static json_t *who(const struct subject *t, int side, uint32_t thread)
+static json_t *who(const struct subject *s, int side, uint32_t thread)
 {
-	return thread_json(t->runs[side].m, t->why[side], thread, UINT64_MAX);
+	return thread_json(s->runs[side].m, s->why[side], thread, UINT64_MAX);
 }
 
 static const char *step_name(uint32_t kind)
@@ -59,47 +59,47 @@ static const char *step_name(uint32_t kind)
 	return names[kind];
 }
 
-static json_t *step_json(const struct subject *t, int side, uint32_t i)
+static json_t *step_json(const struct subject *subject, int side, uint32_t i)
 {
 	const struct mprof_diff_step *s;
 	json_t *object;
 
 	if (i == MPROF_NONE)
 		return json_null();
-	s = &t->v->steps[i];
-	object =
-		json_pack("{ss so sb}", "step", step_name(s->kind), "other",
-			  thread_json(t->runs[side].m, t->why[side], s->other, s->time), "self", s->other == s->thread);
+	s = &subject->v->steps[i];
+	object = json_pack("{ss so sb}", "step", step_name(s->kind), "other",
+			   thread_json(subject->runs[side].m, subject->why[side], s->other, s->time), "self",
+			   s->other == s->thread);
 	json_object_set_new(object, "label",
-			    s->kind == MPROF_STEP_LABEL
-				    ? modeller_string(t->runs[side].m, model(t, side)->labels[s->label].text)
-				    : json_null());
-	put_times(t, side, s->time, object);
+			    s->kind == MPROF_STEP_LABEL ? modeller_string(subject->runs[side].m,
+									  model(subject, side)->labels[s->label].text)
+							: json_null());
+	put_times(subject, side, s->time, object);
 	return object;
 }
 
-static json_t *steps_json(const struct subject *t, int side, uint32_t from, uint32_t n)
+static json_t *steps_json(const struct subject *s, int side, uint32_t from, uint32_t n)
 {
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < n; i++)
-		json_array_append_new(array, step_json(t, side, from + i));
+		json_array_append_new(array, step_json(s, side, from + i));
 	return array;
 }
 
-static json_t *divergence_json(const struct subject *t, uint32_t i)
+static json_t *divergence_json(const struct subject *s, uint32_t i)
 {
 	const struct mprof_diff_divergence *p;
 	json_t *good, *bad;
 
 	if (i == MPROF_NONE)
 		return json_null();
-	p = &t->v->divergences[i];
-	good = json_pack("{so so so so}", "thread", who(t, GOOD, p->good), "common", step_json(t, GOOD, p->good_common),
-			 "next", steps_json(t, GOOD, p->good_next, p->good_n), "later",
-			 step_json(t, GOOD, p->good_later));
-	bad = json_pack("{so so so so}", "thread", who(t, BAD, p->bad), "common", step_json(t, BAD, p->bad_common),
-			"next", steps_json(t, BAD, p->bad_next, p->bad_n), "later", step_json(t, BAD, p->bad_later));
+	p = &s->v->divergences[i];
+	good = json_pack("{so so so so}", "thread", who(s, GOOD, p->good), "common", step_json(s, GOOD, p->good_common),
+			 "next", steps_json(s, GOOD, p->good_next, p->good_n), "later",
+			 step_json(s, GOOD, p->good_later));
+	bad = json_pack("{so so so so}", "thread", who(s, BAD, p->bad), "common", step_json(s, BAD, p->bad_common),
+			"next", steps_json(s, BAD, p->bad_next, p->bad_n), "later", step_json(s, BAD, p->bad_later));
 	return json_pack("{so so so}", "since_start_ns", modeller_time(p->ns), "good", good, "bad", bad);
 }
 
@@ -116,86 +116,86 @@ static const char *outcome_name(uint32_t kind)
 }
 
 /* Return how THREAD ended, or JSON null if the thread did not end or is MPROF_NONE. */
-static json_t *end_json(const struct subject *t, int side, uint32_t thread)
+static json_t *end_json(const struct subject *s, int side, uint32_t thread)
 {
 	const struct mprof_thread *it;
 	json_t *object;
 
 	if (thread == MPROF_NONE)
 		return json_null();
-	it = &model(t, side)->threads[mprof_why_final(t->why[side], thread)];
+	it = &model(s, side)->threads[mprof_why_final(s->why[side], thread)];
 	if (!(it->flags & MPROF_THREAD_RESOLVED))
 		return json_null();
-	object = json_pack("{so so}", "by", thread_json(t->runs[side].m, t->why[side], it->resolver, it->end),
-			   "failure", modeller_string(t->runs[side].m, it->failure));
-	put_times(t, side, it->end, object);
+	object = json_pack("{so so}", "by", thread_json(s->runs[side].m, s->why[side], it->resolver, it->end),
+			   "failure", modeller_string(s->runs[side].m, it->failure));
+	put_times(s, side, it->end, object);
 	return object;
 }
 
 /* Return THREAD with its creation, its duration NS and its end, or JSON null. */
-static json_t *life_json(const struct subject *t, int side, uint32_t thread, uint64_t ns)
+static json_t *life_json(const struct subject *s, int side, uint32_t thread, uint64_t ns)
 {
-	json_t *object = who(t, side, thread);
+	json_t *object = who(s, side, thread);
 
 	if (json_is_null(object))
 		return object;
-	put_times(t, side, model(t, side)->threads[thread].created, object);
+	put_times(s, side, model(s, side)->threads[thread].created, object);
 	json_object_set_new(object, "lasted_ns", modeller_time(ns));
-	json_object_set_new(object, "end", end_json(t, side, thread));
+	json_object_set_new(object, "end", end_json(s, side, thread));
 	json_object_set_new(object, "should_resolve",
-			    json_boolean(model(t, side)->threads[thread].flags & MPROF_THREAD_SHOULD_RESOLVE));
+			    json_boolean(model(s, side)->threads[thread].flags & MPROF_THREAD_SHOULD_RESOLVE));
 	return object;
 }
 
 /* Return interaction I, a signal that no thread waited for, or JSON null if I is MPROF_NONE. */
-static json_t *lost_json(const struct subject *t, int side, uint32_t i)
+static json_t *lost_json(const struct subject *s, int side, uint32_t i)
 {
 	const struct mprof_interaction *it;
 	json_t *object;
 
 	if (i == MPROF_NONE)
 		return json_null();
-	it = &model(t, side)->interactions[i];
-	object = json_pack("{so}", "by", thread_json(t->runs[side].m, t->why[side], it->thread, it->time));
-	put_times(t, side, it->time, object);
+	it = &model(s, side)->interactions[i];
+	object = json_pack("{so}", "by", thread_json(s->runs[side].m, s->why[side], it->thread, it->time));
+	put_times(s, side, it->time, object);
 	return object;
 }
 
-static json_t *outcome_json(const struct subject *t, const struct mprof_diff_outcome *o)
+static json_t *outcome_json(const struct subject *s, const struct mprof_diff_outcome *o)
 {
 	int side = o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_BAD_FAILS ? BAD : GOOD;
 	json_t *object = json_pack("{ss so so sI sI}", "outcome", outcome_name(o->kind), "good",
-				   life_json(t, GOOD, o->good, o->good_ns), "bad", life_json(t, BAD, o->bad, o->bad_ns),
+				   life_json(s, GOOD, o->good, o->good_ns), "bad", life_json(s, BAD, o->bad, o->bad_ns),
 				   "threads", (json_int_t)o->threads, "should_resolve", (json_int_t)o->should_resolve);
 
-	json_object_set_new(object, "root", life_json(t, side, o->root, 0));
+	json_object_set_new(object, "root", life_json(s, side, o->root, 0));
 	json_object_del(json_object_get(object, "root"), "lasted_ns");
-	json_object_set_new(object, "root_counterpart", life_json(t, !side, o->root_match, 0));
+	json_object_set_new(object, "root_counterpart", life_json(s, !side, o->root_match, 0));
 	json_object_del(json_object_get(object, "root_counterpart"), "lasted_ns");
-	json_object_set_new(object, "condition", who(t, side, o->condition));
-	json_object_set_new(object, "missed", lost_json(t, side, o->lost_signal));
-	json_object_set_new(object, "parting", divergence_json(t, o->divergence));
+	json_object_set_new(object, "condition", who(s, side, o->condition));
+	json_object_set_new(object, "missed", lost_json(s, side, o->lost_signal));
+	json_object_set_new(object, "parting", divergence_json(s, o->divergence));
 	return object;
 }
 
-static json_t *outcomes_json(const struct subject *t)
+static json_t *outcomes_json(const struct subject *s)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < t->v->n_outcomes; i++)
-		json_array_append_new(array, outcome_json(t, &t->v->outcomes[i]));
+	for (uint32_t i = 0; i < s->v->n_outcomes; i++)
+		json_array_append_new(array, outcome_json(s, &s->v->outcomes[i]));
 	return array;
 }
 
-static json_t *slower_json(const struct subject *t)
+static json_t *slower_json(const struct subject *subject)
 {
 	json_t *array = json_array(), *object;
 
-	for (uint32_t i = 0; i < t->v->n_slower; i++) {
-		const struct mprof_diff_slower *s = &t->v->slower[i];
+	for (uint32_t i = 0; i < subject->v->n_slower; i++) {
+		const struct mprof_diff_slower *s = &subject->v->slower[i];
 
-		object = json_pack("{so so sI}", "good", life_json(t, GOOD, s->good, s->good_ns), "bad",
-				   life_json(t, BAD, s->bad, s->bad_ns), "followers", (json_int_t)s->followers);
+		object = json_pack("{so so sI}", "good", life_json(subject, GOOD, s->good, s->good_ns), "bad",
+				   life_json(subject, BAD, s->bad, s->bad_ns), "followers", (json_int_t)s->followers);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -205,19 +205,19 @@ static json_t *slower_json(const struct subject *t)
  * Return the first label of THREAD. SEVERAL: the label stands for several labels that differ only
  * in their numbers, so write each number as `#`.
  */
-static json_t *first_label(const struct subject *t, int side, uint32_t thread, bool several)
+static json_t *first_label(const struct subject *s, int side, uint32_t thread, bool several)
 {
-	uint32_t label = mprof_why_label(t->why[side], thread, 0), n = 0;
+	uint32_t label = mprof_why_label(s->why[side], thread, 0), n = 0;
 	const struct mprof_string *string;
 	const char *text;
 	json_t *json = NULL;
 	char *shape;
 
 	if (label == MPROF_NONE || !several)
-		return modeller_string(t->runs[side].m,
-				       label == MPROF_NONE ? MPROF_NONE : model(t, side)->labels[label].text);
-	string = &model(t, side)->strings[model(t, side)->labels[label].text];
-	text = string->bytes ? model(t, side)->text + string->offset : "";
+		return modeller_string(s->runs[side].m,
+				       label == MPROF_NONE ? MPROF_NONE : model(s, side)->labels[label].text);
+	string = &model(s, side)->strings[model(s, side)->labels[label].text];
+	text = string->bytes ? model(s, side)->text + string->offset : "";
 	shape = malloc((size_t)string->bytes + 1);
 	for (uint32_t i = 0; shape && i < string->bytes; i++) {
 		if (text[i] < '0' || text[i] > '9')
@@ -231,20 +231,20 @@ static json_t *first_label(const struct subject *t, int side, uint32_t thread, b
 	return json;
 }
 
-static json_t *unmatched_json(const struct subject *t)
+static json_t *unmatched_json(const struct subject *s)
 {
 	json_t *array = json_array(), *object;
 
-	for (uint32_t i = 0; i < t->v->n_unmatched; i++) {
-		const struct mprof_diff_unmatched *l = &t->v->unmatched[i];
+	for (uint32_t i = 0; i < s->v->n_unmatched; i++) {
+		const struct mprof_diff_unmatched *l = &s->v->unmatched[i];
 		int side = l->good == MPROF_NONE ? BAD : GOOD;
 		uint32_t thread = side == GOOD ? l->good : l->bad;
 
 		object = json_pack("{ss so sI sI so so}", "type",
-				   mprof_thread_type_name(model(t, side)->threads[thread].type), "label",
-				   first_label(t, side, thread, l->good_n + l->bad_n > 1), "good",
+				   mprof_thread_type_name(model(s, side)->threads[thread].type), "label",
+				   first_label(s, side, thread, l->good_n + l->bad_n > 1), "good",
 				   (json_int_t)l->good_n, "bad", (json_int_t)l->bad_n, "first_good",
-				   life_json(t, GOOD, l->good, 0), "first_bad", life_json(t, BAD, l->bad, 0));
+				   life_json(s, GOOD, l->good, 0), "first_bad", life_json(s, BAD, l->bad, 0));
 		json_object_del(json_object_get(object, "first_good"), "lasted_ns");
 		json_object_del(json_object_get(object, "first_bad"), "lasted_ns");
 		json_array_append_new(array, object);
@@ -252,29 +252,29 @@ static json_t *unmatched_json(const struct subject *t)
 	return array;
 }
 
-static json_t *counter_json(const struct subject *t, int side, uint32_t i)
+static json_t *counter_json(const struct subject *s, int side, uint32_t i)
 {
 	const struct mprof_counter *c;
 
 	if (i == MPROF_NONE)
 		return json_null();
-	c = &model(t, side)->counters[i];
-	return json_pack("{sI sI sI}", "last", (json_int_t)model(t, side)->samples[c->last].value, "max",
+	c = &model(s, side)->counters[i];
+	return json_pack("{sI sI sI}", "last", (json_int_t)model(s, side)->samples[c->last].value, "max",
 			 (json_int_t)c->max, "samples", (json_int_t)c->samples);
 }
 
-static json_t *counters_json(const struct subject *t)
+static json_t *counters_json(const struct subject *s)
 {
 	json_t *array = json_array(), *object;
 
-	for (uint32_t i = 0; i < t->v->n_counters; i++) {
-		const struct mprof_diff_counter *c = &t->v->counters[i];
+	for (uint32_t i = 0; i < s->v->n_counters; i++) {
+		const struct mprof_diff_counter *c = &s->v->counters[i];
 		int side = c->good == MPROF_NONE ? BAD : GOOD;
-		const struct mprof_counter *some = &model(t, side)->counters[side == GOOD ? c->good : c->bad];
-		const struct modeller *m = t->runs[side].m;
+		const struct mprof_counter *some = &model(s, side)->counters[side == GOOD ? c->good : c->bad];
+		const struct modeller *m = s->runs[side].m;
 
 		object = json_pack("{so so so}", "counter", modeller_string(m, some->name), "good",
-				   counter_json(t, GOOD, c->good), "bad", counter_json(t, BAD, c->bad));
+				   counter_json(s, GOOD, c->good), "bad", counter_json(s, BAD, c->bad));
 		if (m->names)
 			json_object_set_new(object, "stream",
 					    text_json(m->names[some->stream], strlen(m->names[some->stream])));
@@ -283,19 +283,19 @@ static json_t *counters_json(const struct subject *t)
 	return array;
 }
 
-static json_t *run_json(const struct subject *t, int side)
+static json_t *run_json(const struct subject *s, int side)
 {
-	uint64_t start = side == GOOD ? t->v->good_start : t->v->bad_start;
-	uint64_t end = side == GOOD ? t->v->good_end : t->v->bad_end;
-	uint32_t threads = side == GOOD ? t->v->good_threads : t->v->bad_threads;
+	uint64_t start = side == GOOD ? s->v->good_start : s->v->bad_start;
+	uint64_t end = side == GOOD ? s->v->good_end : s->v->bad_end;
+	uint32_t threads = side == GOOD ? s->v->good_threads : s->v->bad_threads;
 
 	json_t *object =
-		json_pack("{so sI so so sI}", "trace", text_json(t->runs[side].name, strlen(t->runs[side].name)),
+		json_pack("{so sI so so sI}", "trace", text_json(s->runs[side].name, strlen(s->runs[side].name)),
 			  "threads", (json_int_t)threads, "first_ns", modeller_time(start), "last_ns",
-			  modeller_time(end), "lost_packets", (json_int_t)t->runs[side].lost_packets);
+			  modeller_time(end), "lost_packets", (json_int_t)s->runs[side].lost_packets);
 
-	timing_json_walls(t->runs[side].timing, object);
-	timing_json_uncertainty(t->runs[side].timing, object);
+	timing_json_walls(s->runs[side].timing, object);
+	timing_json_uncertainty(s->runs[side].timing, object);
 	return object;
 }
 

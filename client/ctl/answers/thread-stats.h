@@ -59,26 +59,26 @@ struct thread_stats {
 };
 
 /* Keep at most MOST threads in memory (at least 16). */
-void thread_stats_init(struct thread_stats *r, uint32_t most);
-void thread_stats_deinit(struct thread_stats *r);
+void thread_stats_init(struct thread_stats *s, uint32_t most);
+void thread_stats_deinit(struct thread_stats *s);
 
 /*
  * Count event E, the next one in the stream. LABEL is the number of a label event's text, or
  * THREAD_STAT_NONE for other events. MARKER is true if that label marks a thread that should
  * resolve.
  */
-void thread_stats_event(struct thread_stats *r, const struct mprof_raw_event *e, uint32_t label, bool marker);
+void thread_stats_event(struct thread_stats *s, const struct mprof_raw_event *e, uint32_t label, bool marker);
 
 /* End the trace at the time NS. */
-void thread_stats_end(struct thread_stats *r, uint64_t ns);
+void thread_stats_end(struct thread_stats *s, uint64_t ns);
 
 /* Return the number of the thread that thread I of LIST became in the end; I if it became none. */
-uint32_t thread_stats_alias(struct thread_stats *r, uint32_t i);
+uint32_t thread_stats_alias(struct thread_stats *s, uint32_t i);
 
 /*
  * Write the threads that ran longest to OUT, which has room for THREAD_STATS_BUSIEST, the longest
  * first. Return their number.
  */
-size_t thread_stats_busiest(const struct thread_stats *r, struct thread_stat *out);
+size_t thread_stats_busiest(const struct thread_stats *s, struct thread_stat *out);
 
 #endif

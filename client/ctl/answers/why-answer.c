@@ -18,15 +18,15 @@ struct subject {
 	const struct mprof_model_view *view;
 };
 
-static json_t *who(const struct subject *t, uint32_t thread, uint64_t time)
+static json_t *who(const struct subject *s, uint32_t thread, uint64_t time)
 {
-	return thread_json(t->m, t->w, thread, time);
+	return thread_json(s->m, s->w, thread, time);
 }
 
 /* Return a JSON object with the identity of THREAD at TIME, and with TIME itself. */
-static json_t *who_at(const struct subject *t, uint32_t thread, uint64_t time)
+static json_t *who_at(const struct subject *s, uint32_t thread, uint64_t time)
 {
-	json_t *object = who(t, thread, time);
+	json_t *object = who(s, thread, time);
 
 	if (json_is_null(object)) {
 		json_decref(object);
@@ -36,27 +36,27 @@ static json_t *who_at(const struct subject *t, uint32_t thread, uint64_t time)
 	return object;
 }
 
-static json_t *signal_json(const struct subject *t, uint32_t i)
+static json_t *signal_json(const struct subject *s, uint32_t i)
 {
 	const struct mprof_interaction *it;
 
 	if (i == MPROF_NONE)
 		return json_null();
-	it = &t->view->interactions[i];
-	return who_at(t, it->thread, it->time);
+	it = &s->view->interactions[i];
+	return who_at(s, it->thread, it->time);
 }
 
-static json_t *chain_json(const struct subject *t, const struct mprof_why_answer *a)
+static json_t *chain_json(const struct subject *s, const struct mprof_why_answer *a)
 {
 	json_t *array = json_array(), *object;
 	uint64_t links = (uint64_t)a->links + a->cycle;
 	uint32_t thread = a->thread, link;
 
 	for (uint32_t i = 0; i < links && i < WHY_LINKS_MAX; i++) {
-		link = mprof_why_link(t->w, thread);
-		thread = mprof_why_final(t->w, t->view->interactions[link].other);
-		object = who(t, thread, t->view->interactions[link].time);
-		json_object_set_new(object, "since_ns", modeller_time(t->view->interactions[link].time));
+		link = mprof_why_link(s->w, thread);
+		thread = mprof_why_final(s->w, s->view->interactions[link].other);
+		object = who(s, thread, s->view->interactions[link].time);
+		json_object_set_new(object, "since_ns", modeller_time(s->view->interactions[link].time));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -79,52 +79,52 @@ static const char *verdict_name(enum mprof_why_verdict verdict)
 }
 
 /* Return the thread that resolved THREAD and the time of that, or JSON null if no thread did. */
-static json_t *resolution_json(const struct subject *t, uint32_t thread)
+static json_t *resolution_json(const struct subject *s, uint32_t thread)
 {
 	const struct mprof_thread *it;
 	json_t *object;
 
-	if (thread == MPROF_NONE || !(t->view->threads[thread].flags & MPROF_THREAD_RESOLVED))
+	if (thread == MPROF_NONE || !(s->view->threads[thread].flags & MPROF_THREAD_RESOLVED))
 		return json_null();
-	it = &t->view->threads[thread];
-	object = who_at(t, it->resolver, it->end);
-	json_object_set_new(object, "failure", modeller_string(t->m, it->failure));
+	it = &s->view->threads[thread];
+	object = who_at(s, it->resolver, it->end);
+	json_object_set_new(object, "failure", modeller_string(s->m, it->failure));
 	return object;
 }
 
-static json_t *like_json(const struct subject *t, uint32_t like)
+static json_t *like_json(const struct subject *s, uint32_t like)
 {
 	json_t *object;
 
 	if (like == MPROF_NONE)
 		return json_null();
-	object = who(t, like, UINT64_MAX);
-	json_object_set_new(object, "resolution", resolution_json(t, like));
+	object = who(s, like, UINT64_MAX);
+	json_object_set_new(object, "resolution", resolution_json(s, like));
 	return object;
 }
 
-static json_t *root_json(const struct subject *t, uint32_t root, uint64_t since)
+static json_t *root_json(const struct subject *s, uint32_t root, uint64_t since)
 {
-	const struct mprof_thread *it = &t->view->threads[root];
-	json_t *object = who_at(t, root, since);
+	const struct mprof_thread *it = &s->view->threads[root];
+	json_t *object = who_at(s, root, since);
 
 	json_object_set_new(object, "time_ns", modeller_time(since));
-	json_object_set_new(object, "creator", who(t, it->creator, it->created));
+	json_object_set_new(object, "creator", who(s, it->creator, it->created));
 	json_object_set_new(object, "created_ns", modeller_time(it->created));
 	json_object_set_new(object, "preexisting", json_boolean(it->flags & MPROF_THREAD_PREEXISTING));
-	json_object_set_new(object, "resolution", resolution_json(t, root));
+	json_object_set_new(object, "resolution", resolution_json(s, root));
 	return object;
 }
 
 /* Set the members of OBJECT on the condition at the end of the chain of waiting threads. */
-static void put_condition(const struct subject *t, const struct mprof_why_answer *a, json_t *object)
+static void put_condition(const struct subject *s, const struct mprof_why_answer *a, json_t *object)
 {
-	json_object_set_new(object, "condition", who(t, a->condition, a->since));
-	json_object_set_new(object, "missed", signal_json(t, a->lost_signal));
+	json_object_set_new(object, "condition", who(s, a->condition, a->since));
+	json_object_set_new(object, "missed", signal_json(s, a->lost_signal));
 	json_object_set_new(object, "missed_signals", json_integer(a->lost_signals));
-	json_object_set_new(object, "first_since", signal_json(t, a->first_signal_since));
+	json_object_set_new(object, "first_since", signal_json(s, a->first_signal_since));
 	json_object_set_new(object, "signals_since", json_integer(a->signals_since));
-	json_object_set_new(object, "last_signal", signal_json(t, a->last_signal));
+	json_object_set_new(object, "last_signal", signal_json(s, a->last_signal));
 	json_object_set_new(object, "signals", json_integer(a->signals));
 }
 
@@ -157,15 +157,15 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	return object;
 }
 
-static json_t *activation_json(const struct subject *t, uint32_t i)
+static json_t *activation_json(const struct subject *s, uint32_t i)
 {
 	const struct mprof_activation *it;
 	json_t *object;
 
 	if (i == MPROF_NONE)
 		return json_null();
-	it = &t->view->activations[i];
-	object = who_at(t, it->thread, it->end);
+	it = &s->view->activations[i];
+	object = who_at(s, it->thread, it->end);
 	json_object_del(object, "time_ns");
 	json_object_set_new(object, "from_ns", modeller_time(it->start));
 	json_object_set_new(object, "to_ns", modeller_time(it->end));
@@ -173,13 +173,13 @@ static json_t *activation_json(const struct subject *t, uint32_t i)
 }
 
 /* If the program sleeps at the end of the trace, return when its sleep began, else JSON null. */
-static json_t *asleep_json(const struct subject *t, uint32_t stream)
+static json_t *asleep_json(const struct subject *s, uint32_t stream)
 {
-	uint32_t last = mprof_why_last(t->w, stream, false);
+	uint32_t last = mprof_why_last(s->w, stream, false);
 
-	if (last == MPROF_NONE || !(t->view->threads[t->view->activations[last].thread].flags & MPROF_THREAD_ROOT))
+	if (last == MPROF_NONE || !(s->view->threads[s->view->activations[last].thread].flags & MPROF_THREAD_ROOT))
 		return json_null();
-	return modeller_time(t->view->activations[last].start);
+	return modeller_time(s->view->activations[last].start);
 }
 
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)

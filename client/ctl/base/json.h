@@ -14,7 +14,7 @@
 #include <jansson.h>
 #include <mprof/trace.h>
 
-#include "writer.h"
+#include "output-writer.h"
 
 /*
  * Return a JSON string of LEN bytes at TEXT, with the replacement character for bytes that are not

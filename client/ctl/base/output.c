@@ -23,8 +23,8 @@
 
 #include "cleanup.h"
 #include "ctl.h"
+#include "output-writer.h"
 #include "output.h"
-#include "writer.h"
 
 #define FD_PATH_MAX 32u
 #define TRIES	    100 /* attempts to find a free name */

@@ -34,15 +34,15 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 	return rows[n % 3][m];
 }
 
-void suggestion_consider(struct suggestion *n, const char *candidate)
+void suggestion_consider(struct suggestion *s, const char *candidate)
 {
-	size_t len = strcspn(n->word, "="), other = strlen(candidate), d;
+	size_t len = strcspn(s->word, "="), other = strlen(candidate), d;
 
 	if (len > LEN_MAX || other > LEN_MAX)
 		return;
-	d = distance(n->word, len, candidate, other);
-	if (d <= (other - strspn(candidate, "-") > 4 ? 2u : 1u) && (!n->best || d < n->best_distance)) {
-		n->best = candidate;
-		n->best_distance = d;
+	d = distance(s->word, len, candidate, other);
+	if (d <= (other - strspn(candidate, "-") > 4 ? 2u : 1u) && (!s->best || d < s->best_distance)) {
+		s->best = candidate;
+		s->best_distance = d;
 	}
 }

@@ -15,6 +15,6 @@ struct suggestion {
  * Store CANDIDATE as BEST if it is more similar to WORD than BEST. Similar means at most two edits,
  * or one edit in a short word.
  */
-void suggestion_consider(struct suggestion *n, const char *candidate);
+void suggestion_consider(struct suggestion *s, const char *candidate);
 
 #endif

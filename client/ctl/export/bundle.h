@@ -15,11 +15,11 @@
 
 #include <jansson.h>
 
-#include "clocks.h"
+#include "output-writer.h"
 #include "output.h"
 #include "perfetto.h"
 #include "slices.h"
-#include "writer.h"
+#include "stamp-clocks.h"
 
 #define BUNDLE_MEMBERS_MAX 256u
 

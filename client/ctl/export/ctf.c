@@ -18,7 +18,7 @@
 #include "ctf.h"
 #include "ctl.h"
 #include "exporter.h"
-#include "writer.h"
+#include "output-writer.h"
 
 #define PACKET_BYTES 262144u
 /*

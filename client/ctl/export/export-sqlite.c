@@ -70,29 +70,29 @@ static struct table_cell cell_count(uint64_t n)
 static const struct table_cell cell_null;
 
 /* Return NS, or INT64_MAX if it is later. Count such times. */
-static int64_t clamp(struct sqlite_state *x, uint64_t ns)
+static int64_t clamp(struct sqlite_state *s, uint64_t ns)
 {
 	if (ns <= INT64_MAX)
 		return (int64_t)ns;
-	x->clamped++;
+	s->clamped++;
 	return INT64_MAX;
 }
 
 /* ---- rows of slice events */
 
-static struct table_cell raw_text(const struct sqlite_state *x)
+static struct table_cell raw_text(const struct sqlite_state *s)
 {
-	return x->raw->text ? cell_text(x->raw->text, x->raw->text_bytes) : cell_null;
+	return s->raw->text ? cell_text(s->raw->text, s->raw->text_bytes) : cell_null;
 }
 
-static int put_interaction(struct sqlite_state *x, uint64_t time, uint32_t actor, uint32_t other)
+static int put_interaction(struct sqlite_state *s, uint64_t time, uint32_t actor, uint32_t other)
 {
-	return PUT(x, ROW_INTERACTION, cell_number((int64_t)time), cell_constant(mprof_event_name(x->raw->id)),
-		   cell_thread(actor), cell_thread(other), x->raw->id == MPROF_EVENT_fails ? raw_text(x) : cell_null);
+	return PUT(s, ROW_INTERACTION, cell_number((int64_t)time), cell_constant(mprof_event_name(s->raw->id)),
+		   cell_thread(actor), cell_thread(other), s->raw->id == MPROF_EVENT_fails ? raw_text(s) : cell_null);
 }
 
 /* A life begins: of a thread that the event creates, or of one that was there before the trace. */
-static int begin_life(struct sqlite_state *x, const struct slice_event *e)
+static int begin_life(struct sqlite_state *s, const struct slice_event *e)
 {
 	bool created = e->actor;
 	int64_t id = 0;
@@ -100,7 +100,7 @@ static int begin_life(struct sqlite_state *x, const struct slice_event *e)
 	for (unsigned int i = 0; i < e->n_notes; i++)
 		if (strcmp(e->notes[i].key, created ? "other" : "thread") == 0)
 			id = e->notes[i].number;
-	return thread_rows_add(&x->threads, &(struct thread_row){
+	return thread_rows_add(&s->threads, &(struct thread_row){
 						    .thread = e->track,
 						    .stream = e->stream,
 						    .id = id,
@@ -114,119 +114,120 @@ static int begin_life(struct sqlite_state *x, const struct slice_event *e)
 }
 
 /* A life ends. Resolving and becoming events report their two threads first. */
-static int end_life(struct sqlite_state *x, const struct slice_event *e)
+static int end_life(struct sqlite_state *s, const struct slice_event *e)
 {
-	uint8_t id = x->raw ? x->raw->id : MPROF_EVENT_IDS;
+	uint8_t id = s->raw ? s->raw->id : MPROF_EVENT_IDS;
 	bool resolved = id == MPROF_EVENT_fulfills || id == MPROF_EVENT_fails, became = id == MPROF_EVENT_becomes;
 
 	bool failed = id == MPROF_EVENT_fails;
 	const struct thread_row end = {
 		.thread = e->track,
 		.ended = (int64_t)e->time,
-		.ending = x->raw ? mprof_event_name(id) : NULL,
-		.resolver = resolved ? x->actor : 0,
-		.became = became ? x->other : 0,
+		.ending = s->raw ? mprof_event_name(id) : NULL,
+		.resolver = resolved ? s->actor : 0,
+		.became = became ? s->other : 0,
 		.expected = e->expected,
 	};
 
-	return thread_rows_end(&x->threads, &end, failed ? x->raw->text : NULL, failed ? x->raw->text_bytes : 0);
+	return thread_rows_end(&s->threads, &end, failed ? s->raw->text : NULL, failed ? s->raw->text_bytes : 0);
 }
 
 /* Both instants of a pair have come: the one of the category `target` is that of the other thread. */
-static int put_pair(struct sqlite_state *x, const struct slice_event *e)
+static int put_pair(struct sqlite_state *s, const struct slice_event *e)
 {
 	bool back;
 
 	if (e->flow == SLICE_FLOW_BEGINS) {
-		x->first = *e;
+		s->first = *e;
 		return 0;
 	}
-	back = x->first.target;
-	x->actor = back ? e->track : x->first.track;
-	x->other = back ? x->first.track : e->track;
-	return put_interaction(x, e->time, x->actor, x->other);
+	back = s->first.target;
+	s->actor = back ? e->track : s->first.track;
+	s->other = back ? s->first.track : e->track;
+	return put_interaction(s, e->time, s->actor, s->other);
 }
 
-static int put_label(struct sqlite_state *x, const struct slice_event *e)
+static int put_label(struct sqlite_state *s, const struct slice_event *e)
 {
-	int r = slice_is_marker(x->raw) ? thread_rows_expect(&x->threads, e->track) : 0;
+	int r = slice_is_marker(s->raw) ? thread_rows_expect(&s->threads, e->track) : 0;
 
-	return r ? r : PUT(x, ROW_LABEL, cell_number((int64_t)e->time), cell_number(e->track), raw_text(x));
+	return r ? r : PUT(s, ROW_LABEL, cell_number((int64_t)e->time), cell_number(e->track), raw_text(s));
 }
 
-static int put_instant(struct sqlite_state *x, const struct slice_event *e)
+static int put_instant(struct sqlite_state *s, const struct slice_event *e)
 {
 	if (e->flow != SLICE_FLOW_NONE)
-		return put_pair(x, e);
-	switch ((enum mprof_event_id)x->raw->id) {
+		return put_pair(s, e);
+	switch ((enum mprof_event_id)s->raw->id) {
 	case MPROF_EVENT_label:
-		return put_label(x, e);
+		return put_label(s, e);
 	case MPROF_EVENT_creates:
 		/* A thread that shares an entry has a creator. Otherwise the id names no thread. */
-		return e->actor ? put_interaction(x, e->time, e->actor, e->track)
-				: put_interaction(x, e->time, e->track, 0);
+		return e->actor ? put_interaction(s, e->time, e->actor, e->track)
+				: put_interaction(s, e->time, e->track, 0);
 	case MPROF_EVENT_read:
 	case MPROF_EVENT_try_read:
 	case MPROF_EVENT_read_later:
-		return put_interaction(x, e->time, e->track, 0);
+		return put_interaction(s, e->time, e->track, 0);
 	default:
 		return 0; /* a switch to the thread that runs, or to one that has ended */
 	}
 }
 
-static int put_sample(struct sqlite_state *x, const struct slice_event *e)
+static int put_sample(struct sqlite_state *s, const struct slice_event *e)
 {
-	bool change = x->raw->id == MPROF_EVENT_increase;
+	bool change = s->raw->id == MPROF_EVENT_increase;
 
-	return PUT(x, ROW_SAMPLE, cell_number((int64_t)e->time), cell_number(e->track), cell_number(e->value),
-		   change ? cell_number(x->raw->number) : cell_null, cell_thread(e->actor));
+	return PUT(s, ROW_SAMPLE, cell_number((int64_t)e->time), cell_number(e->track), cell_number(e->value),
+		   change ? cell_number(s->raw->number) : cell_null, cell_thread(e->actor));
 }
 
-static int put_collection(struct sqlite_state *x, const struct slice_event *e)
+static int put_collection(struct sqlite_state *s, const struct slice_event *e)
 {
-	return PUT(x, ROW_COLLECTION, cell_number(e->stream), cell_number((int64_t)e->time),
-		   cell_number((int64_t)e->until), cell_number(clamp(x, (uint64_t)x->raw->number)));
+	return PUT(s, ROW_COLLECTION, cell_number(e->stream), cell_number((int64_t)e->time),
+		   cell_number((int64_t)e->until), cell_number(clamp(s, (uint64_t)s->raw->number)));
 }
 
-static int put_duration(struct sqlite_state *x, const struct slice_event *e)
+static int put_duration(struct sqlite_state *s, const struct slice_event *e)
 {
-	uint64_t ns = (uint64_t)x->raw->number, end = x->raw->timestamp;
+	uint64_t ns = (uint64_t)s->raw->number, end = s->raw->timestamp;
 
-	return PUT(x, ROW_DURATION, cell_number(e->stream), cell_thread(e->actor),
-		   cell_number(clamp(x, ns < end ? end - ns : 0)), cell_number(clamp(x, end)),
-		   cell_number(clamp(x, ns)), raw_text(x));
+	return PUT(s, ROW_DURATION, cell_number(e->stream), cell_thread(e->actor),
+		   cell_number(clamp(s, ns < end ? end - ns : 0)), cell_number(clamp(s, end)),
+		   cell_number(clamp(s, ns)), raw_text(s));
 }
 
 /* A whole slice comes with its event. */
-static int put_whole(struct sqlite_state *x, const struct slice_event *e)
+static int put_whole(struct sqlite_state *s, const struct slice_event *e)
 {
 	if (e->kind == SLICE_END)
 		return 0;
-	return x->raw->id == MPROF_EVENT_gc ? put_collection(x, e) : put_duration(x, e);
+	return s->raw->id == MPROF_EVENT_gc ? put_collection(s, e) : put_duration(s, e);
 }
 
-static int put_activation(struct sqlite_state *x, const struct slice_event *e)
+static int put_activation(struct sqlite_state *state, const struct slice_event *e)
 {
-	struct sqlite_stream *s = &x->streams[e->stream];
+	struct sqlite_stream *s = &state->streams[e->stream];
 
 	if (e->kind == SLICE_BEGIN) {
 		s->run_start = (int64_t)e->time;
 		return 0;
 	}
-	return PUT(x, ROW_ACTIVATION, cell_number(e->track), cell_number(s->run_start), cell_number((int64_t)e->time));
+	return PUT(state, ROW_ACTIVATION, cell_number(e->track), cell_number(s->run_start),
+		   cell_number((int64_t)e->time));
 }
 
 static int on_slice(void *context, const struct slice_event *e)
 {
-	struct sqlite_state *x = context;
+	struct sqlite_state *s = context;
 
 	if (e->kind == SLICE_INSTANT)
-		return put_instant(x, e);
+		return put_instant(s, e);
 	if (e->kind == SLICE_VALUE)
-		return put_sample(x, e);
+		return put_sample(s, e);
 	if (e->life)
-		return e->kind == SLICE_BEGIN ? begin_life(x, e) : end_life(x, e);
-	return e->whole ? put_whole(x, e) : put_activation(x, e);
+		return e->kind == SLICE_BEGIN ? begin_life(s, e) : end_life(s, e);
+	return e->whole ? put_whole(s, e) : put_activation(s, e);
 }
 
 /*
@@ -235,19 +236,19 @@ static int on_slice(void *context, const struct slice_event *e)
  */
 static int on_track(void *context, const struct slice_track *track)
 {
-	struct sqlite_state *x = context;
+	struct sqlite_state *s = context;
 	bool shared;
 
 	if (track->kind == TRACK_COUNTER)
-		return PUT(x, ROW_COUNTER, cell_number(track->track), cell_number(track->stream), raw_text(x));
+		return PUT(s, ROW_COUNTER, cell_number(track->track), cell_number(track->stream), raw_text(s));
 	if (track->kind != TRACK_THREAD)
 		return 0;
 	if (track->renamed)
-		return thread_rows_label(&x->threads, track->track, x->raw->text, x->raw->text_bytes);
+		return thread_rows_label(&s->threads, track->track, s->raw->text, s->raw->text_bytes);
 	shared = track->thread->flags & THREAD_SHARED;
 	if (!shared && track->thread->id != MPROF_THREAD_NONE)
 		return 0; /* its life begins next */
-	return thread_rows_add(&x->threads, &(struct thread_row){
+	return thread_rows_add(&s->threads, &(struct thread_row){
 						    .thread = track->track,
 						    .stream = track->stream,
 						    .id = track->thread->id,
@@ -258,41 +259,41 @@ static int on_track(void *context, const struct slice_track *track)
 
 /* ---- streams, packets, gaps, damage, seconds */
 
-static int set_up(struct sqlite_state *x, char *const *names, unsigned int count)
+static int set_up(struct sqlite_state *s, char *const *names, unsigned int count)
 {
 	int r = 0;
 
-	x->streams = calloc(count, sizeof(*x->streams));
-	if (!x->streams)
+	s->streams = calloc(count, sizeof(*s->streams));
+	if (!s->streams)
 		return -ENOMEM;
-	x->n_streams = count;
+	s->n_streams = count;
 	for (unsigned int i = 0; i < count && !r; i++) {
-		const char *name = names ? names[i] : x->job->trace;
+		const char *name = names ? names[i] : s->job->trace;
 
-		r = PUT(x, ROW_STREAM, cell_number(i), cell_text(name, strlen(name)));
+		r = PUT(s, ROW_STREAM, cell_number(i), cell_text(name, strlen(name)));
 	}
 	return r;
 }
 
 static int sqlite_streams(void *context, char *const *names, unsigned int count)
 {
-	struct sqlite_state *x = context;
-	int r = set_up(x, names, count);
+	struct sqlite_state *s = context;
+	int r = set_up(s, names, count);
 
-	return r ? r : x->to.streams(x->to.context, names, count);
+	return r ? r : s->to.streams(s->to.context, names, count);
 }
 
 /* Set *S to stream number STREAM. A single stream is set up at its first use. */
-static int stream_at(struct sqlite_state *x, unsigned int stream, struct sqlite_stream **s)
+static int stream_at(struct sqlite_state *state, unsigned int stream, struct sqlite_stream **s)
 {
-	int r = x->streams ? 0 : set_up(x, NULL, 1);
+	int r = state->streams ? 0 : set_up(state, NULL, 1);
 
-	*s = r ? NULL : &x->streams[stream];
+	*s = r ? NULL : &state->streams[stream];
 	return r;
 }
 
 /* Write the packet of the latest events, if it has any. */
-static int end_packet(struct sqlite_state *x, unsigned int stream, struct sqlite_stream *s)
+static int end_packet(struct sqlite_state *state, unsigned int stream, struct sqlite_stream *s)
 {
 	uint64_t events = s->packet_events;
 
@@ -300,36 +301,36 @@ static int end_packet(struct sqlite_state *x, unsigned int stream, struct sqlite
 		return 0;
 	s->packet_events = 0;
 	s->packets++;
-	return PUT(x, ROW_PACKET, cell_number(stream), cell_count(s->packet.sequence), cell_count(s->packet.offset),
+	return PUT(state, ROW_PACKET, cell_number(stream), cell_count(s->packet.sequence), cell_count(s->packet.offset),
 		   cell_number(s->packet.content_bytes), cell_number(s->packet.packet_bytes), cell_count(events),
 		   cell_number(s->packet_first), cell_number(s->packet_last));
 }
 
-static int end_second(struct sqlite_state *x, unsigned int stream, struct sqlite_stream *s)
+static int end_second(struct sqlite_state *state, unsigned int stream, struct sqlite_stream *s)
 {
 	uint64_t events = s->second_events;
 
 	s->second_events = 0;
-	return events ? PUT(x, ROW_SECOND, cell_number(stream), cell_number(s->second), cell_count(events)) : 0;
+	return events ? PUT(state, ROW_SECOND, cell_number(stream), cell_number(s->second), cell_count(events)) : 0;
 }
 
 /* Write the missing packets before an event; NULL if there is none behind them. */
-static int end_gap(struct sqlite_state *x, unsigned int stream, struct sqlite_stream *s, const int64_t *before)
+static int end_gap(struct sqlite_state *state, unsigned int stream, struct sqlite_stream *s, const int64_t *before)
 {
 	uint64_t lost = s->lost;
 
 	s->lost = 0;
 	s->lost_packets += lost;
-	return lost ? PUT(x, ROW_GAP, cell_number(stream), s->begun ? cell_number(s->now) : cell_null,
+	return lost ? PUT(state, ROW_GAP, cell_number(stream), s->begun ? cell_number(s->now) : cell_null,
 			  before ? cell_number(*before) : cell_null, cell_count(lost))
 		    : 0;
 }
 
 /* Count an event at TIME. */
-static int count(struct sqlite_state *x, unsigned int stream, struct sqlite_stream *s, int64_t time)
+static int count(struct sqlite_state *state, unsigned int stream, struct sqlite_stream *s, int64_t time)
 {
 	int64_t second = time / SECOND;
-	int r = s->lost ? end_gap(x, stream, s, &time) : 0;
+	int r = s->lost ? end_gap(state, stream, s, &time) : 0;
 
 	if (!s->begun)
 		s->first = s->now = time;
@@ -342,7 +343,7 @@ static int count(struct sqlite_state *x, unsigned int stream, struct sqlite_stre
 		s->packet_last = time;
 	s->packet_events++;
 	if (second != s->second)
-		r = r ? r : end_second(x, stream, s);
+		r = r ? r : end_second(state, stream, s);
 	s->second = second;
 	s->second_events++;
 	return r;
@@ -350,26 +351,26 @@ static int count(struct sqlite_state *x, unsigned int stream, struct sqlite_stre
 
 static int sqlite_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct sqlite_state *x = context;
+	struct sqlite_state *state = context;
 	struct sqlite_stream *s;
-	int r = stream_at(x, stream, &s);
+	int r = stream_at(state, stream, &s);
 
 	for (size_t i = 0; i < n && !r; i++) {
-		x->raw = &events[i].raw;
-		r = count(x, stream, s, clamp(x, events[i].raw.timestamp));
-		r = r ? r : x->to.events(x->to.context, stream, &events[i], 1);
+		state->raw = &events[i].raw;
+		r = count(state, stream, s, clamp(state, events[i].raw.timestamp));
+		r = r ? r : state->to.events(state->to.context, stream, &events[i], 1);
 	}
-	x->raw = NULL;
+	state->raw = NULL;
 	return r;
 }
 
 static int sqlite_packet(void *context, unsigned int stream, const struct mprof_packet *packet)
 {
-	struct sqlite_state *x = context;
+	struct sqlite_state *state = context;
 	struct sqlite_stream *s;
-	int r = stream_at(x, stream, &s);
+	int r = stream_at(state, stream, &s);
 
-	r = r ? r : end_packet(x, stream, s);
+	r = r ? r : end_packet(state, stream, s);
 	if (r)
 		return r;
 	s->packet = *packet;
@@ -380,26 +381,26 @@ static int sqlite_packet(void *context, unsigned int stream, const struct mprof_
 /* slices.c must know that the thread may have stopped. The gap itself is written here. */
 static int sqlite_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct sqlite_state *x = context;
+	struct sqlite_state *state = context;
 	struct sqlite_stream *s;
-	int r = stream_at(x, stream, &s);
+	int r = stream_at(state, stream, &s);
 
 	if (r)
 		return r;
 	s->lost += packets;
-	return x->to.gap(x->to.context, stream, 0);
+	return state->to.gap(state->to.context, stream, 0);
 }
 
 static int sqlite_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct sqlite_state *x = context;
+	struct sqlite_state *state = context;
 	struct sqlite_stream *s;
 	char text[256];
 	size_t bytes = mprof_damage_text(damage, text, sizeof(text));
-	int r = stream_at(x, stream, &s);
+	int r = stream_at(state, stream, &s);
 
 	return r ? r
-		 : PUT(x, ROW_DAMAGE, cell_number(stream), s->begun ? cell_number(s->now) : cell_null,
+		 : PUT(state, ROW_DAMAGE, cell_number(stream), s->begun ? cell_number(s->now) : cell_null,
 		       cell_count(damage->packet), cell_count(damage->offset), cell_count(damage->skipped),
 		       cell_text(text, bytes));
 }
@@ -407,18 +408,18 @@ static int sqlite_damage(void *context, unsigned int stream, const struct mprof_
 /* ---- the file */
 
 /*
- * Return a descriptor of an empty regular file for SQLite: the output, or an unnamed file, which X
+ * Return a descriptor of an empty regular file for SQLite: the output, or an unnamed file, which S
  * then owns. Return -errno.
  */
-static int database_fd(struct sqlite_state *x)
+static int database_fd(struct sqlite_state *s)
 {
-	int fd = x->job->out->fd, flags = fcntl(fd, F_GETFL);
+	int fd = s->job->out->fd, flags = fcntl(fd, F_GETFL);
 	struct stat st;
 
 	if (flags >= 0 && (flags & O_ACCMODE) == O_RDWR && !(flags & O_APPEND) && fstat(fd, &st) == 0 &&
 	    S_ISREG(st.st_mode) && !st.st_size && lseek(fd, 0, SEEK_CUR) == 0)
 		return fd;
-	return x->spool = spool_file();
+	return s->spool = spool_file();
 }
 
 static int sqlite_begin(struct export_job *job, struct consumer *consumer)
@@ -449,21 +450,21 @@ static int sqlite_begin(struct export_job *job, struct consumer *consumer)
 	return r ? r : thread_rows_init(&x->threads, &x->tables);
 }
 
-static int end_stream(struct sqlite_state *x, unsigned int i)
+static int end_stream(struct sqlite_state *state, unsigned int i)
 {
-	struct sqlite_stream *s = &x->streams[i];
-	int r = end_gap(x, i, s, NULL);
+	struct sqlite_stream *s = &state->streams[i];
+	int r = end_gap(state, i, s, NULL);
 
-	r = r ? r : end_packet(x, i, s);
-	r = r ? r : end_second(x, i, s);
+	r = r ? r : end_packet(state, i, s);
+	r = r ? r : end_second(state, i, s);
 	return r ? r
-		 : PUT(x, ROW_STREAM_TOTALS, cell_number(i), s->begun ? cell_number(s->first) : cell_null,
+		 : PUT(state, ROW_STREAM_TOTALS, cell_number(i), s->begun ? cell_number(s->first) : cell_null,
 		       s->begun ? cell_number(s->now) : cell_null, cell_count(s->events), cell_count(s->packets),
 		       cell_count(s->lost_packets));
 }
 
 /* Copy the unnamed file to the output. */
-static int copy_out(const struct sqlite_state *x)
+static int copy_out(const struct sqlite_state *s)
 {
 	CLEANUP(freep) char *piece = malloc(WRITER_BYTES);
 	off_t at = 0;
@@ -471,22 +472,22 @@ static int copy_out(const struct sqlite_state *x)
 
 	if (!piece)
 		return -ENOMEM;
-	while (n > 0 && !x->job->out->error) {
+	while (n > 0 && !s->job->out->error) {
 		do
-			n = pread(x->spool, piece, WRITER_BYTES, at);
+			n = pread(s->spool, piece, WRITER_BYTES, at);
 		while (n < 0 && errno == EINTR);
 		if (n > 0)
-			writer_put_long(x->job->out, piece, (size_t)n);
+			writer_put_long(s->job->out, piece, (size_t)n);
 		at += n;
 	}
-	return n < 0 ? -errno : -x->job->out->error;
+	return n < 0 ? -errno : -s->job->out->error;
 }
 
-static void report(const struct sqlite_state *x)
+static void report(const struct sqlite_state *s)
 {
-	if (x->clamped)
-		say("times later than 2^63-1 ns, for which the database has 9223372036854775807: %" PRIu64, x->clamped);
-	slices_report_refused(&x->slices);
+	if (s->clamped)
+		say("times later than 2^63-1 ns, for which the database has 9223372036854775807: %" PRIu64, s->clamped);
+	slices_report_refused(&s->slices);
 }
 
 static int sqlite_finish(struct export_job *job)

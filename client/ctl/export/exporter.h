@@ -20,8 +20,8 @@
 #include "consumer.h"
 #include "modeller.h"
 #include "output-directory.h"
+#include "output-writer.h"
 #include "time-filter.h"
-#include "writer.h"
 
 struct exporter;
 

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
+#include "output-writer.h"
 #include "slices.h"
 #include "texts.h"
-#include "writer.h"
 
 #define FXT_RECORD_WORDS 4095u /* greatest length of a record in 8-byte words */
 #define FXT_THREADS	 255u  /* number of entries of the format's thread table */

@@ -19,10 +19,10 @@
 #include "html.h"
 #include "json.h"
 #include "modeller.h"
+#include "output-writer.h"
 #include "output.h"
 #include "trace-source.h"
 #include "viewer-page.h"
-#include "writer.h"
 
 /*
  * Write the events of a trace into new packets, as the first step of making a page. So a page can
@@ -230,42 +230,42 @@ struct packer {
 	size_t left; /* bytes that the present piece can still take */
 };
 
-static void end_piece(struct packer *x)
+static void end_piece(struct packer *p)
 {
-	base64_end(&x->text);
-	put(x->text.out, "</script>\n");
+	base64_end(&p->text);
+	put(p->text.out, "</script>\n");
 }
 
 static la_ssize_t pack(struct archive *a, void *context, const void *bytes, size_t len)
 {
-	struct packer *x = context;
+	struct packer *packer = context;
 	const char *p = bytes;
 	size_t rest = len, n;
 
 	(void)a;
-	for (; rest && !x->text.out->error; rest -= n, p += n) {
-		if (!x->left) {
-			if (x->pieces++)
-				end_piece(x);
-			put(x->text.out, x->head);
-			x->left = PIECE_BYTES;
+	for (; rest && !packer->text.out->error; rest -= n, p += n) {
+		if (!packer->left) {
+			if (packer->pieces++)
+				end_piece(packer);
+			put(packer->text.out, packer->head);
+			packer->left = PIECE_BYTES;
 		}
-		n = rest < x->left ? rest : x->left;
-		base64_put(&x->text, p, n);
-		x->left -= n;
+		n = rest < packer->left ? rest : packer->left;
+		base64_put(&packer->text, p, n);
+		packer->left -= n;
 	}
-	return x->text.out->error ? -1 : (la_ssize_t)len;
+	return packer->text.out->error ? -1 : (la_ssize_t)len;
 }
 
 /* Return the -errno of the failed write to the page, or else libarchive's error. */
-static int complaint(struct archive *a, const struct packer *x)
+static int complaint(struct archive *a, const struct packer *p)
 {
-	int error = x->text.out->error ? x->text.out->error : archive_errno(a);
+	int error = p->text.out->error ? p->text.out->error : archive_errno(a);
 
 	return error > 0 ? -error : -EIO;
 }
 
-static int copy(struct archive *a, struct packer *x, int fd)
+static int copy(struct archive *a, struct packer *p, int fd)
 {
 	CLEANUP(freep) char *buf = malloc(COPY_BYTES);
 	off_t at = 0;
@@ -278,14 +278,14 @@ static int copy(struct archive *a, struct packer *x, int fd)
 		if (n < 0)
 			return -errno;
 		if (n && archive_write_data(a, buf, (size_t)n) != n)
-			return complaint(a, x);
+			return complaint(a, p);
 		at += n;
 	}
-	return archive_write_close(a) == ARCHIVE_OK ? 0 : complaint(a, x);
+	return archive_write_close(a) == ARCHIVE_OK ? 0 : complaint(a, p);
 }
 
 /* Keep the time out of the gzip header, so that the same trace always makes the same file. */
-static int open_gzip(struct archive *a, struct packer *x, struct archive_entry *e)
+static int open_gzip(struct archive *a, struct packer *p, struct archive_entry *e)
 {
 	archive_entry_set_pathname(e, "stream");
 	archive_entry_set_filetype(e, AE_IFREG);
@@ -293,22 +293,22 @@ static int open_gzip(struct archive *a, struct packer *x, struct archive_entry *
 	    archive_write_set_filter_option(a, "gzip", "timestamp", NULL) != ARCHIVE_OK)
 		return -ENOTSUP;
 	archive_write_set_bytes_in_last_block(a, 1);
-	if (archive_write_open(a, x, NULL, pack, NULL) != ARCHIVE_OK || archive_write_header(a, e) != ARCHIVE_OK)
-		return complaint(a, x);
+	if (archive_write_open(a, p, NULL, pack, NULL) != ARCHIVE_OK || archive_write_header(a, e) != ARCHIVE_OK)
+		return complaint(a, p);
 	return 0;
 }
 
-static int put_stream(struct packer *x, int fd)
+static int put_stream(struct packer *p, int fd)
 {
 	struct archive_entry *e = archive_entry_new();
 	struct archive *a = archive_write_new();
-	int r = a && e ? open_gzip(a, x, e) : -ENOMEM;
+	int r = a && e ? open_gzip(a, p, e) : -ENOMEM;
 
-	r = r ? r : copy(a, x, fd);
+	r = r ? r : copy(a, p, fd);
 	archive_write_free(a);
 	archive_entry_free(e);
-	if (!r && x->pieces)
-		end_piece(x);
+	if (!r && p->pieces)
+		end_piece(p);
 	return r;
 }
 

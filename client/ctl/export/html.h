@@ -15,7 +15,7 @@
 #include "clock-offset.h"
 #include "consumer.h"
 #include "ctf.h"
-#include "writer.h"
+#include "output-writer.h"
 
 /* Limit for the bytes of all traces in a page. */
 #define HTML_BYTES_MAX (512ull << 20)

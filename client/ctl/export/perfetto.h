@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "output-writer.h"
 #include "slices.h"
 #include "texts.h"
-#include "writer.h"
 
 #define PERFETTO_CONSTANTS_MAX 64u
 

@@ -64,51 +64,51 @@ static inline void slice_set_text(struct slice_event *event, const char *text, s
 
 /* In slices.c: */
 
-uint32_t slices_new_track(struct slices *a);
+uint32_t slices_new_track(struct slices *s);
 /* Pass a new or renamed track to the format. The track's NAME is valid UTF-8. */
-int slices_put_track(struct slices *a, const struct slice_stream *s, struct slice_track *track);
+int slices_put_track(struct slices *slices, const struct slice_stream *s, struct slice_track *track);
 /* Fill in stream and process of an event of S, and pass it to the format. */
-int slices_put(struct slices *a, const struct slice_stream *s, struct slice_event *event);
+int slices_put(struct slices *slices, const struct slice_stream *s, struct slice_event *event);
 /*
  * Set *THREAD to the thread that ID names now. Make a new thread if there is none. If there is no
  * room for a new thread, count the event in REFUSED and take the thread that all further threads
  * share. Return 0 or -errno.
  */
-int slices_thread(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread);
+int slices_thread(struct slices *slices, struct slice_stream *s, int64_t id, uint32_t *thread);
 /* Make a new thread with ID and TYPE, and set *THREAD to it. */
-int slices_create(struct slices *a, struct slice_stream *s, int64_t id, uint8_t type, uint32_t *thread);
+int slices_create(struct slices *slices, struct slice_stream *s, int64_t id, uint8_t type, uint32_t *thread);
 /*
  * Name the track of the thread T by its label, type and id. LABEL has LEN bytes of UTF-8; 0 = no
  * label.
  */
-int slices_name_thread(struct slices *a, const struct slice_stream *s, const struct table_thread *t, const char *label,
-		       size_t len);
+int slices_name_thread(struct slices *slices, const struct slice_stream *s, const struct table_thread *t,
+		       const char *label, size_t len);
 /*
  * End the slice of the thread's life at TIME. RESOLVED is true if the thread is known to
  * have ended.
  */
-int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, uint64_t time, bool resolved);
+int slices_end_life(struct slices *slices, struct slice_stream *s, uint32_t thread, uint64_t time, bool resolved);
 /* From TIME on it is unknown which thread runs: end the slice of the running thread. */
-int slices_stop(struct slices *a, struct slice_stream *s, uint64_t time);
+int slices_stop(struct slices *slices, struct slice_stream *s, uint64_t time);
 
 /* In slices-events.c: */
 
-int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e);
+int slices_event(struct slices *slices, struct slice_stream *s, const struct mprof_raw_event *e);
 
 /* Put the whole slices, which were kept, on their lanes. */
-int slices_lay(struct slices *a);
+int slices_lay(struct slices *s);
 /* Add a slice for the garbage collection that ended with event E at TIME. */
-int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
+int slices_collection(struct slices *slices, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
 /* Add a slice for the duration that ended with event E at TIME. The text of the event is its name. */
-int slices_duration(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
+int slices_duration(struct slices *slices, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
 /* If packets are missing, add a slice for them from the latest event to TO. */
-int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to);
+int slices_lost(struct slices *slices, struct slice_stream *s, uint64_t to);
 /* damage() of struct consumer: add an instant for the damage. */
 int slices_damage(void *context, unsigned int stream, const struct mprof_damage *damage);
 
 /*
  * Add the value that event E set a counter to at TIME. The text of the event is the counter's name.
  */
-int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
+int slices_counter(struct slices *slices, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
 
 #endif

@@ -20,78 +20,78 @@
 #define LABEL_MAX	  200u /* bytes of a label in a track's name */
 #define BEHIND_NS	  1000u
 
-void slices_init(struct slices *a, const struct slice_ops *ops, const char *name)
+void slices_init(struct slices *s, const struct slice_ops *ops, const char *name)
 {
-	*a = (struct slices){
-		.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(a), .whole.spool = -1};
+	*s = (struct slices){
+		.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(s), .whole.spool = -1};
 	for (unsigned int id = 0; id < MPROF_EVENT_IDS; id++)
-		a->event_name_bytes[id] = (uint8_t)strlen(mprof_event_name((uint8_t)id));
+		s->event_name_bytes[id] = (uint8_t)strlen(mprof_event_name((uint8_t)id));
 }
 
-void slices_deinit(struct slices *a)
+void slices_deinit(struct slices *s)
 {
-	for (unsigned int i = 0; i < a->streams; i++) {
-		thread_table_deinit(&a->stream[i].threads);
-		texts_deinit(&a->stream[i].counter_names);
-		free(a->stream[i].counters);
+	for (unsigned int i = 0; i < s->streams; i++) {
+		thread_table_deinit(&s->stream[i].threads);
+		texts_deinit(&s->stream[i].counter_names);
+		free(s->stream[i].counters);
 	}
-	free(a->stream);
-	whole_slices_deinit(&a->whole);
-	utf8_deinit(&a->text);
-	utf8_deinit(&a->title);
-	a->stream = NULL;
-	a->streams = 0;
+	free(s->stream);
+	whole_slices_deinit(&s->whole);
+	utf8_deinit(&s->text);
+	utf8_deinit(&s->title);
+	s->stream = NULL;
+	s->streams = 0;
 }
 
-uint32_t slices_new_track(struct slices *a)
+uint32_t slices_new_track(struct slices *s)
 {
-	return ++a->tracks;
+	return ++s->tracks;
 }
 
-int slices_put_track(struct slices *a, const struct slice_stream *s, struct slice_track *track)
+int slices_put_track(struct slices *slices, const struct slice_stream *s, struct slice_track *track)
 {
 	track->stream = s->number;
 	track->process = s->process;
-	return a->ops->track(a->ops->context, track);
+	return slices->ops->track(slices->ops->context, track);
 }
 
-int slices_put(struct slices *a, const struct slice_stream *s, struct slice_event *event)
+int slices_put(struct slices *slices, const struct slice_stream *s, struct slice_event *event)
 {
 	event->stream = s->number;
 	event->process = s->process;
-	return a->ops->event(a->ops->context, event);
+	return slices->ops->event(slices->ops->context, event);
 }
 
-static int put_process(struct slices *a, struct slice_stream *s, const char *name)
+static int put_process(struct slices *slices, struct slice_stream *s, const char *name)
 {
-	struct slice_track track = {.kind = TRACK_PROCESS, .track = slices_new_track(a)};
-	int r = utf8_set(&a->title, name, strlen(name));
+	struct slice_track track = {.kind = TRACK_PROCESS, .track = slices_new_track(slices)};
+	int r = utf8_set(&slices->title, name, strlen(name));
 
 	s->process = track.track;
-	track.name = a->title.text;
-	track.name_bytes = a->title.bytes;
-	return r ? r : slices_put_track(a, s, &track);
+	track.name = slices->title.text;
+	track.name_bytes = slices->title.bytes;
+	return r ? r : slices_put_track(slices, s, &track);
 }
 
 /*
  * Make COUNT streams with the names NAMES. If NAMES is NULL, name the stream after the trace.
  * Return 0 or -errno.
  */
-static int set_up(struct slices *a, char *const *names, unsigned int count)
+static int set_up(struct slices *slices, char *const *names, unsigned int count)
 {
 	int r = 0;
 
-	a->stream = calloc(count, sizeof(*a->stream));
-	if (!a->stream)
+	slices->stream = calloc(count, sizeof(*slices->stream));
+	if (!slices->stream)
 		return -ENOMEM;
-	a->streams = count;
+	slices->streams = count;
 	for (unsigned int i = 0; i < count && !r; i++) {
-		struct slice_stream *s = &a->stream[i];
+		struct slice_stream *s = &slices->stream[i];
 
 		*s = (struct slice_stream){.number = i, .root = THREAD_NONE, .running = THREAD_NONE};
-		thread_table_init(&s->threads, a->threads_most / count, a->seed);
+		thread_table_init(&s->threads, slices->threads_most / count, slices->seed);
 		texts_init(&s->counter_names, COUNTERS_MAX / count, COUNTER_TEXTS_MAX / count);
-		r = put_process(a, s, names ? names[i] : a->name);
+		r = put_process(slices, s, names ? names[i] : slices->name);
 	}
 	return r;
 }
@@ -113,8 +113,8 @@ static void append_type(char *name, size_t *n, const struct table_thread *t)
 	*n += digits_put_signed(name + *n, t->id);
 }
 
-int slices_name_thread(struct slices *a, const struct slice_stream *s, const struct table_thread *t, const char *label,
-		       size_t len)
+int slices_name_thread(struct slices *slices, const struct slice_stream *s, const struct table_thread *t,
+		       const char *label, size_t len)
 {
 	char name[LABEL_MAX + 64];
 	size_t cut = utf8_cut(label, len, LABEL_MAX);
@@ -135,38 +135,38 @@ int slices_name_thread(struct slices *a, const struct slice_stream *s, const str
 		append_type(name, &n, t);
 	}
 	track.name_bytes = n;
-	return slices_put_track(a, s, &track);
+	return slices_put_track(slices, s, &track);
 }
 
 /*
  * Set *THREAD to the entry that all threads beyond the limit share. Make this entry and its track
  * when it is first needed. Return 0 or -errno.
  */
-static int share(struct slices *a, struct slice_stream *s, uint32_t *thread)
+static int share(struct slices *slices, struct slice_stream *s, uint32_t *thread)
 {
-	a->refused++;
+	slices->refused++;
 	*thread = s->threads.shared;
 	if (*thread != THREAD_NONE)
 		return 0;
-	*thread = thread_table_share(&s->threads, slices_new_track(a));
-	return slices_name_thread(a, s, &s->threads.list[*thread], NULL, 0);
+	*thread = thread_table_share(&s->threads, slices_new_track(slices));
+	return slices_name_thread(slices, s, &s->threads.list[*thread], NULL, 0);
 }
 
-int slices_create(struct slices *a, struct slice_stream *s, int64_t id, uint8_t type, uint32_t *thread)
+int slices_create(struct slices *slices, struct slice_stream *s, int64_t id, uint8_t type, uint32_t *thread)
 {
-	*thread = thread_table_add(&s->threads, id, type, a->tracks + 1);
+	*thread = thread_table_add(&s->threads, id, type, slices->tracks + 1);
 	if (*thread == THREAD_NONE)
-		return share(a, s, thread);
+		return share(slices, s, thread);
 	s->threads.list[*thread].last = s->first;
-	slices_new_track(a);
-	return slices_name_thread(a, s, &s->threads.list[*thread], NULL, 0);
+	slices_new_track(slices);
+	return slices_name_thread(slices, s, &s->threads.list[*thread], NULL, 0);
 }
 
 /*
  * Make a thread with ID and begin its life at the stream's first event, because the trace does not
  * contain its creation. Set *THREAD to the thread. Return 0 or -errno.
  */
-static int preexisting(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread)
+static int preexisting(struct slices *slices, struct slice_stream *s, int64_t id, uint32_t *thread)
 {
 	const char *name = mprof_thread_type_name(MPROF_THREAD_UNKNOWN);
 	struct slice_event event = {
@@ -177,7 +177,7 @@ static int preexisting(struct slices *a, struct slice_stream *s, int64_t id, uin
 		.name = name,
 		.name_bytes = strlen(name),
 	};
-	int r = slices_create(a, s, id, MPROF_THREAD_UNKNOWN, thread);
+	int r = slices_create(slices, s, id, MPROF_THREAD_UNKNOWN, thread);
 
 	slice_add_note(&event, "thread", id);
 	slice_add_note(&event, "preexisting", 1);
@@ -185,22 +185,22 @@ static int preexisting(struct slices *a, struct slice_stream *s, int64_t id, uin
 		return r;
 	s->threads.list[*thread].flags |= THREAD_ALIVE;
 	event.track = s->threads.list[*thread].track;
-	return slices_put(a, s, &event);
+	return slices_put(slices, s, &event);
 }
 
-int slices_thread(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread)
+int slices_thread(struct slices *slices, struct slice_stream *s, int64_t id, uint32_t *thread)
 {
 	int r = 0;
 
 	*thread = id == MPROF_THREAD_NONE ? s->root : thread_table_find(&s->threads, id);
 	if (*thread == THREAD_NONE)
-		r = preexisting(a, s, id, thread);
+		r = preexisting(slices, s, id, thread);
 	return r;
 }
 
 /* End the slice on the track of T that began with CATEGORY and NAME. */
-static int put_end(struct slices *a, struct slice_stream *s, const struct table_thread *t, uint64_t time, bool life,
-		   const char *category, const char *name)
+static int put_end(struct slices *slices, struct slice_stream *s, const struct table_thread *t, uint64_t time,
+		   bool life, const char *category, const char *name)
 {
 	struct slice_event event;
 
@@ -212,30 +212,30 @@ static int put_end(struct slices *a, struct slice_stream *s, const struct table_
 	event.expected = life && (t->flags & THREAD_EXPECTED);
 	event.category = category;
 	slice_set_name(&event, name);
-	return slices_put(a, s, &event);
+	return slices_put(slices, s, &event);
 }
 
 /* End the open slice of the running thread, if there is one. */
-static int close_run(struct slices *a, struct slice_stream *s, uint64_t time)
+static int close_run(struct slices *slices, struct slice_stream *s, uint64_t time)
 {
 	if (!s->run_open)
 		return 0;
 	s->run_open = false;
 	if (s->threads.list[s->running].last < time)
 		s->threads.list[s->running].last = time;
-	return put_end(a, s, &s->threads.list[s->running], time, false, s->run_category,
+	return put_end(slices, s, &s->threads.list[s->running], time, false, s->run_category,
 		       s->running == s->root ? "idle" : "running");
 }
 
-int slices_stop(struct slices *a, struct slice_stream *s, uint64_t time)
+int slices_stop(struct slices *slices, struct slice_stream *s, uint64_t time)
 {
-	int r = close_run(a, s, time);
+	int r = close_run(slices, s, time);
 
 	s->running = THREAD_NONE;
 	return r;
 }
 
-int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, uint64_t time, bool resolved)
+int slices_end_life(struct slices *slices, struct slice_stream *s, uint32_t thread, uint64_t time, bool resolved)
 {
 	struct table_thread *t = &s->threads.list[thread];
 	int r = 0;
@@ -247,10 +247,10 @@ int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, u
 	if (!(t->flags & THREAD_ALIVE))
 		return 0;
 	if (s->running == thread)
-		r = close_run(a, s, time);
+		r = close_run(slices, s, time);
 	t->flags &= (uint8_t)~THREAD_ALIVE;
 	return r ? r
-		 : put_end(a, s, t, time, true, t->flags & THREAD_CREATED ? "creates" : "life",
+		 : put_end(slices, s, t, time, true, t->flags & THREAD_CREATED ? "creates" : "life",
 			   mprof_thread_type_name(t->type));
 }
 
@@ -263,25 +263,25 @@ static int on_streams(void *context, char *const *names, unsigned int count)
  * Begin the stream at TIME, the time of its first event, and make its root thread, which is always
  * thread 0.
  */
-static int begin(struct slices *a, struct slice_stream *s, uint64_t time)
+static int begin(struct slices *slices, struct slice_stream *s, uint64_t time)
 {
 	int r = thread_table_reserve(&s->threads, &s->running);
 
 	s->begun = true;
 	s->first = s->now = time > SLICE_TIME_MAX ? SLICE_TIME_MAX : time;
-	return r ? r : slices_create(a, s, MPROF_THREAD_NONE, MPROF_THREAD_UNKNOWN, &s->root);
+	return r ? r : slices_create(slices, s, MPROF_THREAD_NONE, MPROF_THREAD_UNKNOWN, &s->root);
 }
 
 static int on_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct slices *a = context;
-	int r = a->stream ? 0 : set_up(a, NULL, 1);
-	struct slice_stream *s = r ? NULL : &a->stream[stream];
+	struct slices *slices = context;
+	int r = slices->stream ? 0 : set_up(slices, NULL, 1);
+	struct slice_stream *s = r ? NULL : &slices->stream[stream];
 
 	if (!r && !s->begun)
-		r = begin(a, s, events[0].raw.timestamp);
+		r = begin(slices, s, events[0].raw.timestamp);
 	for (size_t i = 0; i < n && !r; i++)
-		r = slices_event(a, s, &events[i].raw);
+		r = slices_event(slices, s, &events[i].raw);
 	return r;
 }
 
@@ -291,24 +291,24 @@ static int on_events(void *context, unsigned int stream, const struct mprof_even
  */
 static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct slices *a = context;
+	struct slices *slices = context;
 	struct slice_stream *s;
 
-	if (!a->stream || !a->stream[stream].begun) /* no event of the stream came yet */
+	if (!slices->stream || !slices->stream[stream].begun) /* no event of the stream came yet */
 		return 0;
-	s = &a->stream[stream];
+	s = &slices->stream[stream];
 	s->lost += packets;
-	return slices_stop(a, s, s->now);
+	return slices_stop(slices, s, s->now);
 }
 
-struct consumer slices_consumer(struct slices *a)
+struct consumer slices_consumer(struct slices *s)
 {
 	return (struct consumer){
 		.streams = on_streams,
 		.events = on_events,
 		.gap = on_gap,
 		.damage = slices_damage,
-		.context = a,
+		.context = s,
 	};
 }
 
@@ -324,25 +324,25 @@ static uint64_t end_of(const struct slice_stream *s, const struct table_thread *
 	return t->flags & THREAD_EXPECTED ? s->now : end;
 }
 
-int slices_finish(struct slices *a)
+int slices_finish(struct slices *slices)
 {
-	int r = a->stream ? 0 : set_up(a, NULL, 1);
+	int r = slices->stream ? 0 : set_up(slices, NULL, 1);
 
-	for (unsigned int i = 0; i < a->streams && !r; i++) {
-		struct slice_stream *s = &a->stream[i];
+	for (unsigned int i = 0; i < slices->streams && !r; i++) {
+		struct slice_stream *s = &slices->stream[i];
 
-		r = slices_lost(a, s, s->now);
-		r = r ? r : slices_stop(a, s, s->now);
+		r = slices_lost(slices, s, s->now);
+		r = r ? r : slices_stop(slices, s, s->now);
 		for (uint32_t t = 0; t < s->threads.n && !r; t++)
-			r = slices_end_life(a, s, t, end_of(s, &s->threads.list[t]), false);
+			r = slices_end_life(slices, s, t, end_of(s, &s->threads.list[t]), false);
 	}
-	return r ? r : slices_lay(a);
+	return r ? r : slices_lay(slices);
 }
 
-void slices_report_refused(const struct slices *a)
+void slices_report_refused(const struct slices *s)
 {
-	if (a->refused)
+	if (s->refused)
 		say("threads beyond the limit share one track, and counters beyond it are left out; events of them: "
 		    "%" PRIu64,
-		    a->refused);
+		    s->refused);
 }

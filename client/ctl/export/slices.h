@@ -148,14 +148,14 @@ struct slices {
 };
 
 /* Begin the slices of the trace NAME. OPS takes them. No memory is allocated. */
-void slices_init(struct slices *a, const struct slice_ops *ops, const char *name);
-void slices_deinit(struct slices *a);
+void slices_init(struct slices *s, const struct slice_ops *ops, const char *name);
+void slices_deinit(struct slices *s);
 
 /* Return a consumer that makes slice events of a trace's events. A must outlive the consumer. */
-struct consumer slices_consumer(struct slices *a);
+struct consumer slices_consumer(struct slices *s);
 /* End all open slices after the last event. Return 0 or -errno. */
-int slices_finish(struct slices *a);
+int slices_finish(struct slices *slices);
 /* Print a message on stderr if some threads or counters were beyond the limits. */
-void slices_report_refused(const struct slices *a);
+void slices_report_refused(const struct slices *s);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <mprof/scene.h>
 
-#include "writer.h"
+#include "output-writer.h"
 
 #define SVG_LETTER 6.6f /* average width of a letter in pixels */
 struct svg {

@@ -48,37 +48,37 @@ struct thread_table {
  * Keep at most MOST threads in memory (at least 16). SEED is random, so that no trace can be
  * written whose ids collide in the hash.
  */
-void thread_table_init(struct thread_table *c, uint32_t most, uint64_t seed);
-void thread_table_deinit(struct thread_table *c);
+void thread_table_init(struct thread_table *t, uint32_t most, uint64_t seed);
+void thread_table_deinit(struct thread_table *t);
 
 /*
  * Return the number of the thread that ID names now: the newest thread with ID, or the thread that
  * it became. Return THREAD_NONE if there is none.
  */
-uint32_t thread_table_find(struct thread_table *c, int64_t id);
+uint32_t thread_table_find(struct thread_table *t, int64_t id);
 /*
  * Return the number of the newest thread with ID, also if it became another one. Return THREAD_NONE
  * if there is none.
  */
-uint32_t thread_table_newest(const struct thread_table *c, int64_t id);
+uint32_t thread_table_newest(const struct thread_table *t, int64_t id);
 /*
  * Make room for the two threads that an event may name. All thread numbers change, except number 0
  * of the first thread. *KEEP is a thread number (or THREAD_NONE) that is translated to its new
  * value. Return 0, also if there is no room, or -ENOMEM.
  */
-int thread_table_reserve(struct thread_table *c, uint32_t *keep);
+int thread_table_reserve(struct thread_table *t, uint32_t *keep);
 /*
  * Add a thread that ID names from now on; thread_table_reserve() was called for this event. Return
  * its number, or THREAD_NONE if there is no room. Then the caller uses SHARED; thread_table_share()
  * makes that entry if it is THREAD_NONE.
  */
-uint32_t thread_table_add(struct thread_table *c, int64_t id, uint8_t type, uint32_t track);
-uint32_t thread_table_share(struct thread_table *c, uint32_t track);
+uint32_t thread_table_add(struct thread_table *table, int64_t id, uint8_t type, uint32_t track);
+uint32_t thread_table_share(struct thread_table *table, uint32_t track);
 /*
  * Let the thread FROM continue as the thread TO. Return false and change nothing if that would make
  * a cycle.
  */
-bool thread_table_alias(struct thread_table *c, uint32_t from, uint32_t to);
+bool thread_table_alias(struct thread_table *t, uint32_t from, uint32_t to);
 
 /*
  * The latest name of each track, and the time at which the life of the track's thread ended.
@@ -104,12 +104,12 @@ struct track_names {
 };
 
 /* Allocate an empty table. Return false without memory. */
-bool track_names_init(struct track_names *p);
-void track_names_deinit(struct track_names *p);
+bool track_names_init(struct track_names *t);
+void track_names_deinit(struct track_names *t);
 
 /* Set the name of TRACK (from 1) to NAME, LEN bytes of valid UTF-8. */
-void track_names_set(struct track_names *p, uint32_t track, const char *name, size_t len);
+void track_names_set(struct track_names *t, uint32_t track, const char *name, size_t len);
 /* Return the entry of TRACK, or NULL if another track replaced it. */
-struct track_name *track_names_find(const struct track_names *p, uint32_t track);
+struct track_name *track_names_find(const struct track_names *t, uint32_t track);
 
 #endif

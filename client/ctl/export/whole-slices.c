@@ -208,30 +208,30 @@ struct walk {
  * Set *W to the first of the slices that are left; to NULL at the end. It is valid until walk_pass(). *RUN is the run that it is of, or
  * NULL for one in memory. Return 0 or -errno.
  */
-static int walk_first(const struct walk *k, const struct whole_slice **w, struct whole_run **run)
+static int walk_first(const struct walk *walk, const struct whole_slice **w, struct whole_run **run)
 {
-	*w = k->i < k->s->n ? slice_at(k->s, k->i) : NULL;
+	*w = walk->i < walk->s->n ? slice_at(walk->s, walk->i) : NULL;
 	*run = NULL;
-	for (size_t i = 0; i < k->s->n_runs; i++) {
+	for (size_t i = 0; i < walk->s->n_runs; i++) {
 		const struct whole_slice *next;
-		int r = run_next(k->s, &k->s->runs[i], &next);
+		int r = run_next(walk->s, &walk->s->runs[i], &next);
 
 		if (r)
 			return r;
 		if (next && (!*w || order(next, *w) < 0)) {
 			*w = next;
-			*run = &k->s->runs[i];
+			*run = &walk->s->runs[i];
 		}
 	}
 	return 0;
 }
 
-static void walk_pass(struct walk *k, const struct whole_slice *w, struct whole_run *run)
+static void walk_pass(struct walk *walk, const struct whole_slice *w, struct whole_run *run)
 {
 	if (run)
 		run->at += bytes_of(w);
 	else
-		k->i++;
+		walk->i++;
 }
 
 /* ---- lay */
@@ -259,23 +259,23 @@ static int end_until(struct lanes *l, unsigned int lane, uint64_t time)
 	return r;
 }
 
-/* Return whether a slice that ends at END may lie on the lane X, whose open slices all end later than it begins. */
-static bool fits(const struct lane *x, uint64_t end)
+/* Return whether a slice that ends at END may lie on the lane LANE, whose open slices all end later than it begins. */
+static bool fits(const struct lane *lane, uint64_t end)
 {
-	return !x->n || (x->ends[x->n - 1] >= end && x->n < WHOLE_DEPTH_MAX);
+	return !lane->n || (lane->ends[lane->n - 1] >= end && lane->n < WHOLE_DEPTH_MAX);
 }
 
-static int push(struct lane *x, uint64_t end)
+static int push(struct lane *lane, uint64_t end)
 {
-	if (x->n == x->room) {
-		uint64_t *ends = reallocarray(x->ends, x->room ? 2 * x->room : 16, sizeof(*ends));
+	if (lane->n == lane->room) {
+		uint64_t *ends = reallocarray(lane->ends, lane->room ? 2 * lane->room : 16, sizeof(*ends));
 
 		if (!ends)
 			return -ENOMEM;
-		x->ends = ends;
-		x->room = x->room ? 2 * x->room : 16;
+		lane->ends = ends;
+		lane->room = lane->room ? 2 * lane->room : 16;
 	}
-	x->ends[x->n++] = end;
+	lane->ends[lane->n++] = end;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
  * The offset from a guest's clock to dom0's wall time, with how sure it is. It comes from the stamps
- * of a guest's packets (clocks.h), from the file beside a fetched trace (clock-file.h), or from the
+ * of a guest's packets (stamp-clocks.h), from the file beside a fetched trace (clock-file.h), or from the
  * metadata of a CTF directory (ctf-clock.h).
  */
 #ifndef CTL_CLOCK_OFFSET_H

@@ -21,10 +21,10 @@
 #include "file-kind.h"
 #include "file-order.h"
 #include "input-state.h"
+#include "output-writer.h"
 #include "output.h"
 #include "runtime-file.h"
 #include "unpack.h"
-#include "writer.h"
 
 /*
  * State of unpacking an input: a compressed file goes to DECODER, and the members of an archive go
@@ -211,11 +211,11 @@ static int read_piped_runtime(struct input *in, int fd, const uint8_t *head, siz
  * Read a compressed file or an archive. LEN bytes of the input are already at HEAD; the other bytes
  * come from FD. Return 0, -errno, or an exit code.
  */
-static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool named, const uint8_t *head, size_t len)
+static int read_packed(struct input *in, struct stream_decoder *s, int fd, bool named, const uint8_t *head, size_t len)
 {
 	CLEANUP(unpack_state_deinit)
 	struct unpack_state u = {
-		.in = in, .decoder = f, .fd = -1, .image = -1, .named = named, .merge = {.consumer = &in->consumer}};
+		.in = in, .decoder = s, .fd = -1, .image = -1, .named = named, .merge = {.consumer = &in->consumer}};
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
@@ -227,8 +227,8 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool 
 	if (u.image >= 0)
 		return read_runtime(in, u.image);
 	if (!u.archive) {
-		r = stream_decoder_end(f);
-		return r ? r : input_note_totals(in, f);
+		r = stream_decoder_end(s);
+		return r ? r : input_note_totals(in, s);
 	}
 	r = end_member(&u);
 	if (!r && !u.merge.n)
@@ -241,21 +241,21 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool 
  * Decode an input that is not packed: the LEN bytes at HEAD, then all bytes that can be read from
  * FD. Return 0 or -errno.
  */
-static int read_plain(struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
+static int read_plain(struct stream_decoder *s, int fd, const uint8_t *head, size_t len)
 {
-	int r = stream_decoder_put(f, head, len);
+	int r = stream_decoder_put(s, head, len);
 	ssize_t n = (ssize_t)len;
 
 	while (!r && n) {
 		size_t room;
-		uint8_t *at = stream_decoder_room(f, &room);
+		uint8_t *at = stream_decoder_room(s, &room);
 
 		if (!at)
 			return -ENOMEM;
 		n = read_some(fd, at, room);
-		r = n < 0 ? (int)n : n ? stream_decoder_advance(f, (size_t)n) : 0;
+		r = n < 0 ? (int)n : n ? stream_decoder_advance(s, (size_t)n) : 0;
 	}
-	return r ? r : stream_decoder_end(f);
+	return r ? r : stream_decoder_end(s);
 }
 
 /*
@@ -344,13 +344,13 @@ static int read_directory(struct input *in)
 	return r ? r : input_run_merge(in, &l);
 }
 
-/* Add the file OPERAND, a ring of the program, to L. Return 0, -errno, or an exit code. */
-static int add_file(struct merge *l, const char *operand)
+/* Add the file OPERAND, a ring of the program, to M. Return 0, -errno, or an exit code. */
+static int add_file(struct merge *m, const char *operand)
 {
 	struct trace_source t;
 	const char *slash;
 	struct stat st;
-	unsigned int before = l->n;
+	unsigned int before = m->n;
 	int fd, r;
 
 	trace_source_parse(&t, NULL, operand, true);
@@ -365,8 +365,8 @@ static int add_file(struct merge *l, const char *operand)
 		say("cannot open %s: %s", t.name, strerror(errno));
 		return CTL_FAILED;
 	}
-	r = merge_add_file(l, slash ? slash + 1 : t.name, fd);
-	if (!r && l->n == before) {
+	r = merge_add_file(m, slash ? slash + 1 : t.name, fd);
+	if (!r && m->n == before) {
 		say("%s is no stream of a trace; if it is compressed, unpack it first", t.name);
 		return CTL_FAILED;
 	}

@@ -12,10 +12,10 @@
 /* Most unpacked bytes of an archive. A small archive can contain any number of zeros. */
 #define INPUT_UNPACKED_MAX (16ull << 30)
 
-/* Store the totals of the only stream, F, which has ended. Return 0 or -ENOMEM. */
-int input_note_totals(struct input *in, const struct stream_decoder *f);
-/* Merge the streams of L, pass their events on, and store the totals of each. Return as merge_run(). */
-int input_run_merge(struct input *in, struct merge *l);
+/* Store the totals of the only stream, S, which has ended. Return 0 or -ENOMEM. */
+int input_note_totals(struct input *in, const struct stream_decoder *s);
+/* Merge the streams of M, pass their events on, and store the totals of each. Return as merge_run(). */
+int input_run_merge(struct input *in, struct merge *m);
 
 /* Return true if the verb needs the offset of the trace's clock. */
 bool input_needs_clock(const struct input *in);

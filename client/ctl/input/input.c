@@ -13,13 +13,13 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "clocks.h"
 #include "decoder-thread.h"
 #include "download.h"
 #include "follow.h"
 #include "input-state.h"
 #include "merge.h"
 #include "remote-streams.h"
+#include "stamp-clocks.h"
 #include "stream-decoder.h"
 
 static int input_one_guest(void *context)
@@ -92,35 +92,35 @@ void input_deinit(struct input *in)
 	in->stream = NULL;
 }
 
-int input_note_totals(struct input *in, const struct stream_decoder *f)
+int input_note_totals(struct input *in, const struct stream_decoder *s)
 {
-	in->damages += f->damages;
+	in->damages += s->damages;
 	in->stream = calloc(1, sizeof(*in->stream));
 	if (!in->stream)
 		return -ENOMEM;
-	in->stream[0] = (struct input_stream){.totals = *stream_decoder_totals(f), .bytes = f->bytes};
-	if (f->sexp) /* a log has no packets; its damage is counted by lines */
-		in->stream[0].totals = (struct mprof_totals){.damages = f->damages};
+	in->stream[0] = (struct input_stream){.totals = *stream_decoder_totals(s), .bytes = s->bytes};
+	if (s->sexp) /* a log has no packets; its damage is counted by lines */
+		in->stream[0].totals = (struct mprof_totals){.damages = s->damages};
 	in->streams = 1;
 	return 0;
 }
 
-int input_run_merge(struct input *in, struct merge *l)
+int input_run_merge(struct input *in, struct merge *m)
 {
-	int r = merge_run(l);
+	int r = merge_run(m);
 
-	in->damages += l->damages;
+	in->damages += m->damages;
 	if (r)
 		return r;
-	in->stream = calloc(l->n, sizeof(*in->stream));
+	in->stream = calloc(m->n, sizeof(*in->stream));
 	if (!in->stream)
 		return -ENOMEM;
-	for (in->streams = 0; in->streams < l->n; in->streams++)
-		in->stream[in->streams] = (struct input_stream){.totals = l->totals[in->streams],
-								.bytes = l->bytes[in->streams],
-								.cut_bytes = l->cut_bytes[in->streams]};
-	for (unsigned int i = 0; i < l->n; i++)
-		in->cut_bytes += l->cut_bytes[i];
+	for (in->streams = 0; in->streams < m->n; in->streams++)
+		in->stream[in->streams] = (struct input_stream){.totals = m->totals[in->streams],
+								.bytes = m->bytes[in->streams],
+								.cut_bytes = m->cut_bytes[in->streams]};
+	for (unsigned int i = 0; i < m->n; i++)
+		in->cut_bytes += m->cut_bytes[i];
 	return 0;
 }
 
@@ -151,16 +151,17 @@ struct receiver {
 
 static int receiver_write(void *context, const uint8_t *bytes, size_t len)
 {
-	struct receiver *x = context;
+	struct receiver *receiver = context;
 
-	return x->thread ? decoder_thread_put(x->thread, bytes, len) : stream_decoder_put(&x->decoder, bytes, len);
+	return receiver->thread ? decoder_thread_put(receiver->thread, bytes, len)
+				: stream_decoder_put(&receiver->decoder, bytes, len);
 }
 
-static void receiver_deinit(struct receiver *x)
+static void receiver_deinit(struct receiver *receiver)
 {
-	decoder_thread_stop(x->thread);
-	x->thread = NULL;
-	stream_decoder_deinit(&x->decoder);
+	decoder_thread_stop(receiver->thread);
+	receiver->thread = NULL;
+	stream_decoder_deinit(&receiver->decoder);
 }
 
 /* Read one stream of a capture or domain. Return 0, -errno, or an exit code. */
@@ -190,10 +191,10 @@ static int read_remote(struct input *in, struct http *h, const struct trace_sour
 }
 
 /* Read all streams of a capture or domain that S selects. Return 0, -errno, or an exit code. */
-static int read_streams(struct input *in, struct http *h, const struct remote *x, const struct selection *s)
+static int read_streams(struct input *in, struct http *h, const struct remote *remote, const struct selection *s)
 {
 	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer, .one_guest = true};
-	int r = remote_streams(&l, h, x, s);
+	int r = remote_streams(&l, h, remote, s);
 
 	return r ? r : input_run_merge(in, &l);
 }
@@ -368,33 +369,33 @@ int input_take_files(struct input *in, const struct operands *left, size_t n, co
 	return CTL_OK;
 }
 
-int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
+int trace_args_parse(struct trace_args *t, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
 		     size_t n_own, bool rest)
 {
 	struct timing_options timing = {0};
 	const struct option_def shared[] = {
-		SELECTION_OPTIONS(x->selection),
+		SELECTION_OPTIONS(t->selection),
 		TIMING_OPTIONS(timing),
 	};
 	const size_t n_shared = ARRAY_SIZE(shared);
 	struct option_def defs[ARRAY_SIZE(shared) + TRACE_ARGS_OWN_MAX];
 	int r;
 
-	*x = (struct trace_args){.ctl = ctl, .verb = argv[0]};
+	*t = (struct trace_args){.ctl = ctl, .verb = argv[0]};
 	memcpy(defs, shared, sizeof(shared));
 	if (n_own)
 		memcpy(defs + n_shared, own, n_own * sizeof(*own));
-	r = options_parse(argc, argv, defs, n_shared + n_own, &x->left, 1, OPERANDS_MAX);
-	if (!r && rest && x->left.n > 1 && !is_file(x->left.at[x->left.n - 1]))
-		x->rest = x->left.at[--x->left.n];
-	x->in.timing = &x->timing;
-	r = r ? r : input_take_files(&x->in, &x->left, x->left.n, x->verb);
-	return r ? r : timing_parse(&x->timing, &timing, TIME_GUEST, x->verb);
+	r = options_parse(argc, argv, defs, n_shared + n_own, &t->left, 1, OPERANDS_MAX);
+	if (!r && rest && t->left.n > 1 && !is_file(t->left.at[t->left.n - 1]))
+		t->rest = t->left.at[--t->left.n];
+	t->in.timing = &t->timing;
+	r = r ? r : input_take_files(&t->in, &t->left, t->left.n, t->verb);
+	return r ? r : timing_parse(&t->timing, &timing, TIME_GUEST, t->verb);
 }
 
-int trace_args_read(struct trace_args *x, const struct consumer *consumer)
+int trace_args_read(struct trace_args *t, const struct consumer *consumer)
 {
-	int r = input_run(&x->in, x->ctl, consumer, x->left.at[0], &x->selection, false, x->verb);
+	int r = input_run(&t->in, t->ctl, consumer, t->left.at[0], &t->selection, false, t->verb);
 
 	return r == INPUT_REFUSED ? say_memory() : r;
 }
@@ -404,7 +405,7 @@ bool trace_was_read(int code)
 	return code == CTL_OK || code == CTL_DAMAGED;
 }
 
-void trace_args_deinit(struct trace_args *x)
+void trace_args_deinit(struct trace_args *t)
 {
-	input_deinit(&x->in);
+	input_deinit(&t->in);
 }

@@ -82,20 +82,20 @@ struct trace_args {
 /*
  * Parse ARGV with the options --last, --run, --stream and those of TIMING_OPTIONS, and the N_OWN options OWN
  * of the verb (at most TRACE_ARGS_OWN_MAX). REST: allow an operand behind the trace, which is no file.
- * Return an exit code. The caller deinits X in any case, and does not move it.
+ * Return an exit code. The caller deinits T in any case, and does not move it.
  */
-int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
+int trace_args_parse(struct trace_args *t, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
 		     size_t n_own, bool rest);
 /*
  * Read the whole trace into CONSUMER. CONSUMER returns no other error than -ENOMEM. Return an exit
  * code.
  */
-int trace_args_read(struct trace_args *x, const struct consumer *consumer);
+int trace_args_read(struct trace_args *t, const struct consumer *consumer);
 /*
  * Return true if CODE, which trace_args_read() returned, means that a trace was read, damaged or
  * not.
  */
 bool trace_was_read(int code);
-void trace_args_deinit(struct trace_args *x);
+void trace_args_deinit(struct trace_args *t);
 
 #endif

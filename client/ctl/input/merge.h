@@ -28,21 +28,21 @@ struct merge {
  * Add a stream called NAME, whose bytes are in the regular file FD. NAME is copied. The merge takes
  * the ownership of FD, also on failure. Return 0, -errno, or -E2BIG if there are too many streams.
  */
-int merge_add(struct merge *l, const char *name, int fd);
-void merge_deinit(struct merge *l);
+int merge_add(struct merge *m, const char *name, int fd);
+void merge_deinit(struct merge *m);
 
 /*
  * Pass all events to CONSUMER, the oldest first. The events of one stream keep their order. Return
  * 0, -errno of reading, -ENOMEM, or the consumer's error.
  */
-int merge_run(struct merge *l);
+int merge_run(struct merge *m);
 
 /*
  * Add each stream of the directory PATH, in the order of the file names. A directory without CTF
  * metadata is one of rings (schema/directory.md): set ONE_GUEST. A directory without a
  * stream is no error. Return 0 or -errno.
  */
-int merge_add_directory(struct merge *l, const char *path);
+int merge_add_directory(struct merge *m, const char *path);
 
 /*
  * Return true if PATH, a file in an archive, may be a stream: the file is neither hidden nor
@@ -55,6 +55,6 @@ bool directory_wants(const char *path);
  * if it is a ring file of OCaml; otherwise close FD.
  * Return as merge_add().
  */
-int merge_add_file(struct merge *l, const char *name, int fd);
+int merge_add_file(struct merge *m, const char *name, int fd);
 
 #endif

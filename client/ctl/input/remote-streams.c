@@ -20,42 +20,42 @@
 #include "remote-streams.h"
 
 /*
- * Return the JSON object of the guest's run that X and S select. If the answer has no such run,
+ * Return the JSON object of the guest's run that REMOTE and S select. If the answer has no such run,
  * return NULL when S names the run, or else the whole answer.
  */
-static const json_t *run_of(const struct remote *x, const struct selection *s)
+static const json_t *run_of(const struct remote *remote, const struct selection *s)
 {
-	const json_t *list = json_object_get(x->json, "run_list"), *one;
+	const json_t *list = json_object_get(remote->json, "run_list"), *one;
 	size_t i;
 
 	json_array_foreach(list, i, one)
 	{
-		if (json_integer_value(json_object_get(one, "run")) == x->run)
+		if (json_integer_value(json_object_get(one, "run")) == remote->run)
 			return one;
 	}
-	return s->run ? NULL : x->json;
+	return s->run ? NULL : remote->json;
 }
 
-int remote_ask(struct remote *x, struct http *h, const struct trace_source *t, const struct selection *s)
+int remote_ask(struct remote *remote, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	const json_t *of;
 	int r;
 
-	*x = (struct remote){.source = t};
-	r = trace_source_json(t, h, &x->json);
+	*remote = (struct remote){.source = t};
+	r = trace_source_json(t, h, &remote->json);
 	if (r)
 		return r;
-	x->run = s->run ? strtoll(s->run, NULL, 10) : json_integer_value(json_object_get(x->json, "run"));
-	of = t->kind == SOURCE_CAPTURE ? x->json : run_of(x, s);
-	x->streams = json_object_get(of, "streams");
-	x->state = json_string_value(json_object_get(of, "state"));
+	remote->run = s->run ? strtoll(s->run, NULL, 10) : json_integer_value(json_object_get(remote->json, "run"));
+	of = t->kind == SOURCE_CAPTURE ? remote->json : run_of(remote, s);
+	remote->streams = json_object_get(of, "streams");
+	remote->state = json_string_value(json_object_get(of, "state"));
 	return CTL_OK;
 }
 
-void remote_deinit(struct remote *x)
+void remote_deinit(struct remote *remote)
 {
-	json_decref(x->json);
-	x->json = NULL;
+	json_decref(remote->json);
+	remote->json = NULL;
 }
 
 static int to_file(void *context, const uint8_t *bytes, size_t len)
@@ -68,7 +68,7 @@ static int start_over(void *context)
 	return output_start_over(context);
 }
 
-static int fetch(struct merge *l, struct http *h, const char *path, const char *name)
+static int fetch(struct merge *m, struct http *h, const char *path, const char *name)
 {
 	CLEANUP(closep) int fd = spool_file();
 	struct output out = {.fd = fd};
@@ -80,17 +80,17 @@ static int fetch(struct merge *l, struct http *h, const char *path, const char *
 	r = download_run(&d, h, path);
 	if (r)
 		return d.refused ? d.refused : r;
-	r = merge_add(l, name, fd);
+	r = merge_add(m, name, fd);
 	fd = -1; /* merge_add() owns it in any case */
 	if (!r)
-		l->cut_bytes[l->n - 1] = download_cut_bytes(d.cut);
+		m->cut_bytes[m->n - 1] = download_cut_bytes(d.cut);
 	return r;
 }
 
-static int fetch_stream(struct merge *l, struct http *h, const struct remote *x, const struct selection *s,
+static int fetch_stream(struct merge *m, struct http *h, const struct remote *remote, const struct selection *s,
 			const json_t *stream)
 {
-	bool runs = x->source->kind == SOURCE_DOMAIN && x->run >= 0;
+	bool runs = remote->source->kind == SOURCE_DOMAIN && remote->run >= 0;
 	int64_t number = json_integer_value(json_object_get(stream, "stream"));
 	const char *name = json_string_value(json_object_get(stream, "name"));
 	char number_text[24], run_text[24], otherwise[40];
@@ -98,26 +98,26 @@ static int fetch_stream(struct merge *l, struct http *h, const struct remote *x,
 	CLEANUP(freep) char *path = NULL;
 
 	snprintf(number_text, sizeof(number_text), "%" PRId64, number);
-	snprintf(run_text, sizeof(run_text), "%" PRId64, x->run);
+	snprintf(run_text, sizeof(run_text), "%" PRId64, remote->run);
 	snprintf(otherwise, sizeof(otherwise), "stream %" PRId64, number);
-	path = trace_source_path(x->source, h, "trace", &one);
-	return path ? fetch(l, h, path, name && *name ? name : otherwise) : -ENOMEM;
+	path = trace_source_path(remote->source, h, "trace", &one);
+	return path ? fetch(m, h, path, name && *name ? name : otherwise) : -ENOMEM;
 }
 
-int remote_streams(struct merge *l, struct http *h, const struct remote *x, const struct selection *s)
+int remote_streams(struct merge *m, struct http *h, const struct remote *remote, const struct selection *s)
 {
 	const json_t *stream;
 	size_t i;
 	int r = 0;
 
-	json_array_foreach(x->streams, i, stream)
+	json_array_foreach(remote->streams, i, stream)
 	{
-		if (json_is_true(json_object_get(stream, "lost")) && json_array_size(x->streams) > 1)
+		if (json_is_true(json_object_get(stream, "lost")) && json_array_size(remote->streams) > 1)
 			say("note: the archive has lost stream %" JSON_INTEGER_FORMAT
 			    " of the capture: it was damaged on the disk",
 			    json_integer_value(json_object_get(stream, "stream")));
 		else
-			r = r ? r : fetch_stream(l, h, x, s, stream);
+			r = r ? r : fetch_stream(m, h, remote, s, stream);
 	}
 	return r;
 }
@@ -157,13 +157,13 @@ static bool natural(const json_t *json, const char *key, uint64_t *value)
  * Return true if STREAM may have a tail: for a capture if its answer has tail bytes, for a guest if
  * the run ended.
  */
-static bool may_tail(const struct remote *x, const json_t *stream)
+static bool may_tail(const struct remote *remote, const json_t *stream)
 {
 	uint64_t bytes;
 
-	if (x->source->kind == SOURCE_CAPTURE)
+	if (remote->source->kind == SOURCE_CAPTURE)
 		return natural(stream, "tail_bytes", &bytes) && bytes;
-	return x->state && strcmp(x->state, "ended") == 0;
+	return remote->state && strcmp(remote->state, "ended") == 0;
 }
 
 /* Return the packet in which the tail begins, or NULL. */
@@ -181,11 +181,11 @@ static const json_t *tailed(const json_t *packets)
 	return NULL;
 }
 
-static int ask_packets(const struct remote *x, struct http *h, const struct place *at, json_t **json)
+static int ask_packets(const struct remote *remote, struct http *h, const struct place *at, json_t **json)
 {
 	struct selection s = {
-		.run = x->source->kind == SOURCE_DOMAIN ? at->run : NULL, .stream = at->stream, .last = LAST};
-	CLEANUP(freep) char *path = trace_source_path(x->source, h, "packets", &s);
+		.run = remote->source->kind == SOURCE_DOMAIN ? at->run : NULL, .stream = at->stream, .last = LAST};
+	CLEANUP(freep) char *path = trace_source_path(remote->source, h, "packets", &s);
 	CLEANUP(freep) char *page = NULL;
 
 	if (!path || asprintf(&page, "%s&limit=" PACKETS, path) < 0) {
@@ -243,18 +243,18 @@ static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 	return http_complain(h, r, &answer);
 }
 
-static int find_behind(const struct remote *x, struct http *h, const struct place *at, const json_t *packet,
+static int find_behind(const struct remote *remote, struct http *h, const struct place *at, const json_t *packet,
 		       uint64_t *from_ns)
 {
 	const json_t *last = json_object_get(json_object_get(packet, "copied"), "last");
-	const bool runs = x->source->kind == SOURCE_DOMAIN;
+	const bool runs = remote->source->kind == SOURCE_DOMAIN;
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(freep) char *first = NULL;
 	uint64_t sequence, offset;
 
 	if (!natural(packet, "sequence", &sequence) || !natural(last, "offset", &offset))
 		return CTL_OK;
-	path = trace_source_path(x->source, h, "trace",
+	path = trace_source_path(remote->source, h, "trace",
 				 &(struct selection){.run = runs ? at->run : NULL, .stream = at->stream});
 	if (!path ||
 	    asprintf(&first, "%s&first=%s.%s.%" PRIu64 ".%" PRIu64, path, at->run, at->stream, sequence, offset) < 0) {
@@ -265,7 +265,7 @@ static int find_behind(const struct remote *x, struct http *h, const struct plac
 }
 
 /* Set *FROM_NS to the time of the first event in the tail of STREAM, or to NONE. */
-static int find(const struct remote *x, struct http *h, const json_t *stream, uint64_t *from_ns)
+static int find(const struct remote *remote, struct http *h, const json_t *stream, uint64_t *from_ns)
 {
 	CLEANUP(json_decrefp) json_t *json = NULL;
 	const json_t *packet;
@@ -274,22 +274,22 @@ static int find(const struct remote *x, struct http *h, const json_t *stream, ui
 	int r;
 
 	*from_ns = NONE;
-	if (!may_tail(x, stream) || !natural(stream, "stream", &number) || x->run < 1)
+	if (!may_tail(remote, stream) || !natural(stream, "stream", &number) || remote->run < 1)
 		return CTL_OK;
-	snprintf(at.run, sizeof(at.run), "%" PRId64, x->run);
+	snprintf(at.run, sizeof(at.run), "%" PRId64, remote->run);
 	snprintf(at.stream, sizeof(at.stream), "%" PRIu64, number);
-	r = ask_packets(x, h, &at, &json);
+	r = ask_packets(remote, h, &at, &json);
 	packet = r ? NULL : tailed(json_object_get(json, "packets"));
 	if (!packet)
 		return r;
 	if (json_is_object(json_object_get(packet, "copied")))
-		return find_behind(x, h, &at, packet, from_ns);
+		return find_behind(remote, h, &at, packet, from_ns);
 	if (!api_ns(json_object_get(packet, "first_timestamp"), from_ns))
 		*from_ns = NONE;
 	return CTL_OK;
 }
 
-int tails_report(const struct remote *x, struct http *h, const struct selection *s, const struct consumer *to)
+int tails_report(const struct remote *remote, struct http *h, const struct selection *s, const struct consumer *to)
 {
 	const json_t *stream;
 	unsigned int n = 0;
@@ -297,13 +297,13 @@ int tails_report(const struct remote *x, struct http *h, const struct selection 
 	size_t i;
 	int r = 0;
 
-	json_array_foreach(x->streams, i, stream)
+	json_array_foreach(remote->streams, i, stream)
 	{
 		if (r || !to->tail)
 			return r;
 		if (s->stream && strtoll(s->stream, NULL, 10) != json_integer_value(json_object_get(stream, "stream")))
 			continue;
-		r = find(x, h, stream, &from_ns);
+		r = find(remote, h, stream, &from_ns);
 		if (!r && from_ns != NONE)
 			r = to->tail(to->context, n, from_ns);
 		n++;

@@ -21,16 +21,16 @@ struct remote {
 
 /*
  * Request T, a guest or a capture, from the daemon. S selects the run. Return an exit code. The
- * caller deinits X in any case.
+ * caller deinits REMOTE in any case.
  */
-int remote_ask(struct remote *x, struct http *h, const struct trace_source *t, const struct selection *s);
-void remote_deinit(struct remote *x);
+int remote_ask(struct remote *remote, struct http *h, const struct trace_source *t, const struct selection *s);
+void remote_deinit(struct remote *remote);
 
 /*
- * Download each stream of X that S selects, and add it to the merge L. Return 0, -errno, or an exit
+ * Download each stream of REMOTE that S selects, and add it to the merge M. Return 0, -errno, or an exit
  * code.
  */
-int remote_streams(struct merge *l, struct http *h, const struct remote *x, const struct selection *s);
+int remote_streams(struct merge *m, struct http *h, const struct remote *remote, const struct selection *s);
 
 /*
  * Find the unproven tail of each stream that S selects, and call TO->tail() with the stream's
@@ -40,6 +40,6 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
  * requests for each stream, and none if there can be no tail. Return an exit code, or the error of
  * TO.
  */
-int tails_report(const struct remote *x, struct http *h, const struct selection *s, const struct consumer *to);
+int tails_report(const struct remote *remote, struct http *h, const struct selection *s, const struct consumer *to);
 
 #endif

@@ -16,10 +16,10 @@
 
 #include "cleanup.h"
 #include "ctl.h"
+#include "output-writer.h"
 #include "output.h"
 #include "runtime-file.h"
 #include "seed.h"
-#include "writer.h"
 
 #define DAMAGES_REPORTED 100u
 
@@ -144,8 +144,8 @@ static int spool(struct runtime_file *f, const struct mprof_runtime_memory *memo
 	return r ? r : mprof_runtime_packets_end(packets);
 }
 
-/* Give the temporary files to L. Return 0 or -errno. */
-static int add_streams(struct runtime_file *f, struct merge *l)
+/* Give the temporary files to M. Return 0 or -errno. */
+static int add_streams(struct runtime_file *f, struct merge *m)
 {
 	int r = 0, fd;
 
@@ -160,18 +160,18 @@ static int add_streams(struct runtime_file *f, struct merge *l)
 		}
 		fd = f->spools[i];
 		f->spools[i] = 0;
-		r = merge_add(l, name, fd);
+		r = merge_add(m, name, fd);
 	}
 	return r;
 }
 
-int runtime_file_add(struct merge *l, const char *name, int fd, bool *is_runtime)
+int runtime_file_add(struct merge *m, const char *name, int fd, bool *is_runtime)
 {
 	CLEANUP(runtime_file_deinit) struct runtime_file f = {.name = name, .fd = fd};
 	const struct mprof_runtime_memory memory = {.load = load, .context = &f};
 	struct mprof_runtime_layout layout;
 	struct stat st;
-	bool alone = !l->n;
+	bool alone = !m->n;
 	int r;
 
 	*is_runtime = fstat(fd, &st) == 0 && st.st_size > 0 &&
@@ -183,8 +183,8 @@ int runtime_file_add(struct merge *l, const char *name, int fd, bool *is_runtime
 	if (!f.spools)
 		return -ENOMEM;
 	r = spool(&f, &memory, &layout);
-	l->damages += f.damages;
-	r = r ? r : add_streams(&f, l);
-	l->one_guest = alone;
+	m->damages += f.damages;
+	r = r ? r : add_streams(&f, m);
+	m->one_guest = alone;
 	return r;
 }

@@ -42,30 +42,30 @@ struct stream_decoder {
 };
 
 /*
- * Begin a stream of KIND of the trace NAME. Return false without memory. The caller deinits F in
+ * Begin a stream of KIND of the trace NAME. Return false without memory. The caller deinits S in
  * any case.
  */
-bool stream_decoder_init(struct stream_decoder *f, const struct consumer *consumer, const char *name,
+bool stream_decoder_init(struct stream_decoder *s, const struct consumer *consumer, const char *name,
 			 enum stream_decoder_kind kind);
-void stream_decoder_deinit(struct stream_decoder *f);
+void stream_decoder_deinit(struct stream_decoder *s);
 
 /*
  * Return a buffer for the next bytes. *ROOM is its size (at least 1). Return NULL without memory.
  * When the buffer has bytes, call stream_decoder_advance().
  */
-uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room);
+uint8_t *stream_decoder_room(struct stream_decoder *s, size_t *room);
 /*
  * Decode N bytes that the caller put into the buffer of stream_decoder_room(). Return 0, -ENOMEM,
  * or the consumer's error.
  */
-int stream_decoder_advance(struct stream_decoder *f, size_t n);
+int stream_decoder_advance(struct stream_decoder *s, size_t n);
 /* End the stream, and decode the bytes that are still held. Return as stream_decoder_advance(). */
-int stream_decoder_end(struct stream_decoder *f);
+int stream_decoder_end(struct stream_decoder *s);
 
 /*
  * Decode LEN bytes, which are copied only if they must be held. Return as stream_decoder_advance().
  */
-int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len);
+int stream_decoder_put(struct stream_decoder *s, const void *bytes, size_t len);
 
 /*
  * Report DAMAGE of the stream NAME on stderr. N is its number in this trace, from 1. From a limit
@@ -73,7 +73,7 @@ int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len);
  */
 void report_damage(const char *name, const struct mprof_damage *damage, uint64_t n);
 
-/* Return the decoder's totals, which belong to F. */
-const struct mprof_totals *stream_decoder_totals(const struct stream_decoder *f);
+/* Return the decoder's totals, which belong to S. */
+const struct mprof_totals *stream_decoder_totals(const struct stream_decoder *s);
 
 #endif

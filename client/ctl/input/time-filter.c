@@ -244,62 +244,62 @@ bool period_holds(struct period *p, uint64_t ns)
 
 static int on_one_guest(void *context)
 {
-	struct time_filter *g = context;
+	struct time_filter *f = context;
 
-	return g->to.one_guest ? g->to.one_guest(g->to.context) : 0;
+	return f->to.one_guest ? f->to.one_guest(f->to.context) : 0;
 }
 
 static int on_streams(void *context, char *const *names, unsigned int count)
 {
-	struct time_filter *g = context;
+	struct time_filter *f = context;
 
-	free(g->gaps);
-	g->gaps = calloc(count, sizeof(*g->gaps));
-	g->streams = count;
-	if (!g->gaps)
+	free(f->gaps);
+	f->gaps = calloc(count, sizeof(*f->gaps));
+	f->streams = count;
+	if (!f->gaps)
 		return -ENOMEM;
-	return g->to.streams ? g->to.streams(g->to.context, names, count) : 0;
+	return f->to.streams ? f->to.streams(f->to.context, names, count) : 0;
 }
 
 /* Prepare for a single stream, for which streams() is never called. */
-static int reserve(struct time_filter *g)
+static int reserve(struct time_filter *f)
 {
-	if (g->streams)
+	if (f->streams)
 		return 0;
-	g->gaps = calloc(1, sizeof(*g->gaps));
-	g->streams = 1;
-	return g->gaps ? 0 : -ENOMEM;
+	f->gaps = calloc(1, sizeof(*f->gaps));
+	f->streams = 1;
+	return f->gaps ? 0 : -ENOMEM;
 }
 
-static int pass_gap(struct time_filter *g, unsigned int stream)
+static int pass_gap(struct time_filter *f, unsigned int stream)
 {
-	uint64_t gap = g->gaps[stream];
+	uint64_t gap = f->gaps[stream];
 
-	g->gaps[stream] = 0;
-	return gap && g->to.gap ? g->to.gap(g->to.context, stream, gap) : 0;
+	f->gaps[stream] = 0;
+	return gap && f->to.gap ? f->to.gap(f->to.context, stream, gap) : 0;
 }
 
-static int pass(struct time_filter *g, unsigned int stream, const struct mprof_event *events, size_t n)
+static int pass(struct time_filter *f, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	int r = pass_gap(g, stream);
+	int r = pass_gap(f, stream);
 
-	g->events += n;
-	return r ? r : g->to.events(g->to.context, stream, events, n);
+	f->events += n;
+	return r ? r : f->to.events(f->to.context, stream, events, n);
 }
 
 static int on_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct time_filter *g = context;
+	struct time_filter *f = context;
 	size_t from, i = 0;
-	int r = reserve(g);
+	int r = reserve(f);
 
 	while (!r && i < n) {
-		for (from = i; i < n && period_holds(g->period, events[i].raw.timestamp); i++)
+		for (from = i; i < n && period_holds(f->period, events[i].raw.timestamp); i++)
 			;
 		if (i > from)
-			r = pass(g, stream, events + from, i - from);
+			r = pass(f, stream, events + from, i - from);
 		if (i < n) {
-			g->gaps[stream] = 0;
+			f->gaps[stream] = 0;
 			i++;
 		}
 	}
@@ -308,49 +308,49 @@ static int on_events(void *context, unsigned int stream, const struct mprof_even
 
 static int on_packet(void *context, unsigned int stream, const struct mprof_packet *packet)
 {
-	struct time_filter *g = context;
+	struct time_filter *f = context;
 
-	return g->to.packet ? g->to.packet(g->to.context, stream, packet) : 0;
+	return f->to.packet ? f->to.packet(f->to.context, stream, packet) : 0;
 }
 
 static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct time_filter *g = context;
-	int r = reserve(g);
+	struct time_filter *f = context;
+	int r = reserve(f);
 
 	if (!r)
-		g->gaps[stream] += packets;
+		f->gaps[stream] += packets;
 	return r;
 }
 
 static int on_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct time_filter *g = context;
+	struct time_filter *f = context;
 
-	return g->to.damage ? g->to.damage(g->to.context, stream, damage) : 0;
+	return f->to.damage ? f->to.damage(f->to.context, stream, damage) : 0;
 }
 
 /* Pass on a tail, unless it begins after the end of the period. */
 static int on_tail(void *context, unsigned int stream, uint64_t from_ns)
 {
-	struct time_filter *g = context;
+	struct time_filter *f = context;
 
-	if (g->period->to.given && from_ns > period_to(g->period))
+	if (f->period->to.given && from_ns > period_to(f->period))
 		return 0;
-	return g->to.tail(g->to.context, stream, from_ns);
+	return f->to.tail(f->to.context, stream, from_ns);
 }
 
 static int on_pause(void *context)
 {
-	struct time_filter *g = context;
+	struct time_filter *f = context;
 
-	return g->to.pause ? g->to.pause(g->to.context) : 0;
+	return f->to.pause ? f->to.pause(f->to.context) : 0;
 }
 
-void time_filter_init(struct time_filter *g, const struct consumer *to, struct period *period)
+void time_filter_init(struct time_filter *f, const struct consumer *to, struct period *period)
 {
-	*g = (struct time_filter){.to = *to, .period = period};
-	g->consumer = (struct consumer){
+	*f = (struct time_filter){.to = *to, .period = period};
+	f->consumer = (struct consumer){
 		.one_guest = on_one_guest,
 		.streams = on_streams,
 		.events = on_events,
@@ -359,21 +359,21 @@ void time_filter_init(struct time_filter *g, const struct consumer *to, struct p
 		.damage = on_damage,
 		.tail = to->tail ? on_tail : NULL,
 		.pause = on_pause,
-		.context = g,
+		.context = f,
 	};
 }
 
-void time_filter_deinit(struct time_filter *g)
+void time_filter_deinit(struct time_filter *f)
 {
-	free(g->gaps);
-	g->gaps = NULL;
+	free(f->gaps);
+	f->gaps = NULL;
 }
 
-int time_filter_end(struct time_filter *g)
+int time_filter_end(struct time_filter *f)
 {
 	int r = 0;
 
-	for (unsigned int i = 0; i < g->streams && !r && !g->period->to.given; i++)
-		r = pass_gap(g, i);
+	for (unsigned int i = 0; i < f->streams && !r && !f->period->to.given; i++)
+		r = pass_gap(f, i);
 	return r;
 }

@@ -68,13 +68,13 @@ struct time_filter {
 	uint64_t events;      /* number of events passed on so far */
 };
 
-/* Put the filter G in front of the consumer TO, which is copied. */
-void time_filter_init(struct time_filter *g, const struct consumer *to, struct period *period);
-void time_filter_deinit(struct time_filter *g);
+/* Put the filter F in front of the consumer TO, which is copied. */
+void time_filter_init(struct time_filter *f, const struct consumer *to, struct period *period);
+void time_filter_deinit(struct time_filter *f);
 /*
  * Report the packets that are missing after the last event of each stream. Return 0 or the
  * consumer's error.
  */
-int time_filter_end(struct time_filter *g);
+int time_filter_end(struct time_filter *f);
 
 #endif

@@ -18,7 +18,7 @@
 #include "mem-input.h"
 #include "mem.h"
 #include "options.h"
-#include "writer.h"
+#include "output-writer.h"
 
 /*
  * The text of a code, which is the number of a place in the program: all locations of that place,
@@ -55,10 +55,10 @@ static void mem_places_deinit(struct mem_places *places)
 	*places = (struct mem_places){.raw = places->raw};
 }
 
-static void put_name(FILE *out, const struct mprof_mem *d, uint32_t string, bool raw)
+static void put_name(FILE *out, const struct mprof_mem *m, uint32_t string, bool raw)
 {
 	size_t bytes;
-	const char *name = mprof_mem_string(d, string, &bytes);
+	const char *name = mprof_mem_string(m, string, &bytes);
 	CLEANUP(freep) char *safe = NULL;
 
 	bytes = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES;
@@ -70,12 +70,12 @@ static void put_name(FILE *out, const struct mprof_mem *d, uint32_t string, bool
 	fputs(safe ? safe : "?", out);
 }
 
-static void put_location(FILE *out, const struct mprof_mem *d, const struct mprof_mem_location *l, bool raw)
+static void put_location(FILE *out, const struct mprof_mem *m, const struct mprof_mem_location *l, bool raw)
 {
 	fputc(' ', out);
-	put_name(out, d, l->function, raw);
+	put_name(out, m, l->function, raw);
 	fputc('@', out);
-	put_name(out, d, l->file, raw);
+	put_name(out, m, l->file, raw);
 	fprintf(out, ":%" PRIu32 ":%u-%u", l->line, l->first, l->last);
 }
 
@@ -85,7 +85,7 @@ static int64_t number_of(uint64_t code)
 	return (int64_t)(code << 1) >> 1;
 }
 
-static bool place_make(struct mem_place *place, const struct mprof_mem *d, const struct mprof_mem_code *code, bool raw)
+static bool place_make(struct mem_place *place, const struct mprof_mem *m, const struct mprof_mem_code *code, bool raw)
 {
 	FILE *out = open_memstream(&place->text, &place->bytes);
 
@@ -94,7 +94,7 @@ static bool place_make(struct mem_place *place, const struct mprof_mem *d, const
 	if (!code->locations)
 		fprintf(out, " %c%" PRId64, code->explained ? '$' : '?', number_of(code->code));
 	for (uint32_t i = 0; i < code->locations; i++)
-		put_location(out, d, mprof_mem_location(d, code->first_location + i), raw);
+		put_location(out, m, mprof_mem_location(m, code->first_location + i), raw);
 	if (fclose(out) == 0)
 		return true;
 	free(place->text);
@@ -107,7 +107,7 @@ static bool place_make(struct mem_place *place, const struct mprof_mem *d, const
  * " $NUMBER" if the trace says that the code has no location, and " ?NUMBER" if the trace does not
  * describe the code. PLACES owns the result. Return NULL without memory.
  */
-static const struct mem_place *mem_places_at(struct mem_places *places, const struct mprof_mem *d, uint32_t i)
+static const struct mem_place *mem_places_at(struct mem_places *places, const struct mprof_mem *m, uint32_t i)
 {
 	uint32_t room = places->room ? places->room : 256;
 	struct mem_place *list;
@@ -122,7 +122,7 @@ static const struct mem_place *mem_places_at(struct mem_places *places, const st
 		places->list = list;
 		places->room = room;
 	}
-	if (!places->list[i].text && !place_make(&places->list[i], d, mprof_mem_code(d, i), places->raw))
+	if (!places->list[i].text && !place_make(&places->list[i], m, mprof_mem_code(m, i), places->raw))
 		return NULL;
 	return &places->list[i];
 }

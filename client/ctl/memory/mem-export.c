@@ -11,9 +11,9 @@
 #include "mem-page.h"
 #include "mem.h"
 #include "options.h"
+#include "output-writer.h"
 #include "output.h"
 #include "suggestion.h"
-#include "writer.h"
 
 /*
  * The HTML page decodes the memtrace stream itself and shows the damage in the stream. So mprofctl
@@ -31,10 +31,10 @@ static int take_bytes(void *context, const void *bytes, size_t len)
 	return p->bytes > HTML_BYTES_MAX ? -EFBIG : write_all(p->fd, bytes, len);
 }
 
-static int pass_event(void *context, const struct mprof_mem *d, const struct mprof_mem_event *event)
+static int pass_event(void *context, const struct mprof_mem *m, const struct mprof_mem_event *event)
 {
 	(void)context;
-	(void)d;
+	(void)m;
 	(void)event;
 	return 0;
 }

@@ -83,21 +83,21 @@ static bool step_next(struct step *s, const struct mprof_flame_node *nodes, uint
 	return false;
 }
 
-static void measure(struct drawing *w)
+static void measure(struct drawing *d)
 {
-	w->least = w->nodes[0].total / PARTS;
-	w->least = w->least ? w->least : 1;
-	for (;; w->least *= 2) {
+	d->least = d->nodes[0].total / PARTS;
+	d->least = d->least ? d->least : 1;
+	for (;; d->least *= 2) {
 		struct step s = {0};
 
-		w->frames = w->rows = 0;
+		d->frames = d->rows = 0;
 		do {
-			uint32_t depth = w->nodes[s.at].depth;
+			uint32_t depth = d->nodes[s.at].depth;
 
-			w->frames++;
-			w->rows = depth > w->rows ? depth : w->rows;
-		} while (w->frames <= FRAMES_MAX && step_next(&s, w->nodes, w->least));
-		if (w->frames <= FRAMES_MAX)
+			d->frames++;
+			d->rows = depth > d->rows ? depth : d->rows;
+		} while (d->frames <= FRAMES_MAX && step_next(&s, d->nodes, d->least));
+		if (d->frames <= FRAMES_MAX)
 			return;
 	}
 }
@@ -123,79 +123,79 @@ static void put_colour(struct writer *out, const char *name, size_t bytes, bool 
 		put(out, "#bbb");
 }
 
-static void put_frame(struct drawing *w, const struct step *s, uint32_t height)
+static void put_frame(struct drawing *d, const struct step *s, uint32_t height)
 {
-	const struct mprof_flame_node *node = &w->nodes[s->at];
-	double all = (double)w->nodes[0].total, x = (double)s->left[node->depth] / all,
+	const struct mprof_flame_node *node = &d->nodes[s->at];
+	double all = (double)d->nodes[0].total, x = (double)s->left[node->depth] / all,
 	       part = (double)node->total / all;
-	uint32_t y = w->callers ? TOP + node->depth * ROW : height - BOTTOM - (node->depth + 1) * ROW;
+	uint32_t y = d->callers ? TOP + node->depth * ROW : height - BOTTOM - (node->depth + 1) * ROW;
 	char total[32], self[32];
 	size_t bytes;
-	const char *name = mem_name(w->d, node, &bytes);
+	const char *name = mem_name(d->d, node, &bytes);
 
-	bytes_text(mem_load_whole((double)node->total * w->scale), total, sizeof(total));
-	bytes_text(mem_load_whole((double)node->self * w->scale), self, sizeof(self));
-	mem_put_format(w->out,
+	bytes_text(mem_load_whole((double)node->total * d->scale), total, sizeof(total));
+	bytes_text(mem_load_whole((double)node->self * d->scale), self, sizeof(self));
+	mem_put_format(d->out,
 		       "<g class=\"frame\" tabindex=\"0\" data-x=\"%.9g\" data-w=\"%.9g\" data-d=\"%u\"><title>", x,
 		       part, node->depth);
-	mem_put_xml(w->out, name, bytes);
-	mem_put_format(w->out, "\n%s (%.2f%%), %" PRIu64 " samples; %s", total, 100 * part, node->total, self);
-	put(w->out, w->callers ? " begins here" : " by itself");
-	mem_put_format(w->out, "</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1\" fill=\"",
+	mem_put_xml(d->out, name, bytes);
+	mem_put_format(d->out, "\n%s (%.2f%%), %" PRIu64 " samples; %s", total, 100 * part, node->total, self);
+	put(d->out, d->callers ? " begins here" : " by itself");
+	mem_put_format(d->out, "</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1\" fill=\"",
 		       x * WIDTH, y, part * WIDTH > 0.8 ? part * WIDTH - 0.5 : 0.3, ROW - 1);
-	put_colour(w->out, name, bytes, node->name != MPROF_NONE);
-	mem_put_format(w->out, "\"/><text x=\"%.2f\" y=\"%u\">", x * WIDTH + 3, y + ROW - 5);
+	put_colour(d->out, name, bytes, node->name != MPROF_NONE);
+	mem_put_format(d->out, "\"/><text x=\"%.2f\" y=\"%u\">", x * WIDTH + 3, y + ROW - 5);
 	/*
 	 * If the name fits the frame, write it here. The script, which writes names after a zoom,
 	 * may be disabled.
 	 */
 	if ((double)bytes * LETTER < part * WIDTH - 6)
-		mem_put_xml(w->out, name, bytes);
-	put(w->out, "</text></g>\n");
+		mem_put_xml(d->out, name, bytes);
+	put(d->out, "</text></g>\n");
 }
 
-static void put_head(struct drawing *w, uint32_t height, const char *what)
+static void put_head(struct drawing *d, uint32_t height, const char *what)
 {
 	mem_put_format(
-		w->out,
+		d->out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" "
 		"width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" data-width=\"%d\" data-letter=\"%g\">\n<title>",
 		WIDTH, height, WIDTH, height, WIDTH, LETTER);
-	mem_put_xml(w->out, w->title, strnlen(w->title, TITLE_BYTES));
-	put(w->out, "</title>\n<style>text{font:11px monospace;pointer-events:none}.frame{cursor:pointer}"
+	mem_put_xml(d->out, d->title, strnlen(d->title, TITLE_BYTES));
+	put(d->out, "</title>\n<style>text{font:11px monospace;pointer-events:none}.frame{cursor:pointer}"
 		    ".frame:hover rect,.frame:focus rect{stroke:#000}.frame:focus{outline:none}.hit rect{fill:#b25ce6}"
 		    "#head{font:bold 16px sans-serif}#reset,#search{cursor:pointer;pointer-events:all;fill:#036}"
 		    "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-	mem_put_format(w->out, "<text id=\"head\" x=\"%d\" y=\"24\" text-anchor=\"middle\">", WIDTH / 2);
-	mem_put_xml(w->out, w->title, strnlen(w->title, TITLE_BYTES));
-	mem_put_format(w->out, "</text>\n<text x=\"3\" y=\"44\">%s</text>\n", what);
-	mem_put_format(w->out,
+	mem_put_format(d->out, "<text id=\"head\" x=\"%d\" y=\"24\" text-anchor=\"middle\">", WIDTH / 2);
+	mem_put_xml(d->out, d->title, strnlen(d->title, TITLE_BYTES));
+	mem_put_format(d->out, "</text>\n<text x=\"3\" y=\"44\">%s</text>\n", what);
+	mem_put_format(d->out,
 		       "<text id=\"found\" x=\"%d\" y=\"44\" text-anchor=\"end\"/><text id=\"reset\" x=\"%d\" y=\"24\" "
 		       "text-anchor=\"end\">reset zoom</text><text id=\"search\" x=\"%d\" y=\"24\" "
 		       "text-anchor=\"end\">search</text>\n<text id=\"status\" x=\"3\" y=\"%u\"/>\n",
 		       WIDTH - 3, WIDTH - 70, WIDTH - 3, height - 10);
 }
 
-static int draw(struct drawing *w)
+static int draw(struct drawing *d)
 {
 	uint32_t height;
 	char what[160], all[32], least[32];
 	struct step s = {0};
 
-	measure(w);
-	height = TOP + BOTTOM + (w->rows + 1) * ROW;
-	bytes_text(mem_load_whole((double)w->nodes[0].total * w->scale), all, sizeof(all));
-	bytes_text(mem_load_whole((double)w->least * w->scale), least, sizeof(least));
+	measure(d);
+	height = TOP + BOTTOM + (d->rows + 1) * ROW;
+	bytes_text(mem_load_whole((double)d->nodes[0].total * d->scale), all, sizeof(all));
+	bytes_text(mem_load_whole((double)d->least * d->scale), least, sizeof(least));
 	snprintf(what, sizeof(what), "%s, estimated from %" PRIu64 " samples; frames under %s are left out%s", all,
-		 w->nodes[0].total, least, w->rows == DEPTH_MAX ? ", and what is deeper" : "");
-	put_head(w, height, what);
+		 d->nodes[0].total, least, d->rows == DEPTH_MAX ? ", and what is deeper" : "");
+	put_head(d, height, what);
 	do
-		put_frame(w, &s, height);
-	while (!w->out->error && w->nodes[0].total && step_next(&s, w->nodes, w->least));
-	put(w->out, "<script><![CDATA[\n");
-	writer_put(w->out, mem_flame_js, sizeof(mem_flame_js));
-	put(w->out, "]]></script>\n</svg>\n");
-	return writer_flush(w->out);
+		put_frame(d, &s, height);
+	while (!d->out->error && d->nodes[0].total && step_next(&s, d->nodes, d->least));
+	put(d->out, "<script><![CDATA[\n");
+	writer_put(d->out, mem_flame_js, sizeof(mem_flame_js));
+	put(d->out, "]]></script>\n</svg>\n");
+	return writer_flush(d->out);
 }
 
 /*
@@ -214,7 +214,7 @@ static struct mprof_flame *flame_make(struct mem_load *l, const struct mem_filte
 	return made;
 }
 
-static int report(const struct ctl *ctl, const struct drawing *w, const struct output *out)
+static int report(const struct ctl *ctl, const struct drawing *d, const struct output *out)
 {
 	json_t *json;
 	int r;
@@ -222,11 +222,11 @@ static int report(const struct ctl *ctl, const struct drawing *w, const struct o
 	if (!out->path)
 		return CTL_OK;
 	if (!ctl->json) {
-		printf("%s: %u frames; open it in a browser\n", out->path, w->frames);
+		printf("%s: %u frames; open it in a browser\n", out->path, d->frames);
 		return stdout_verdict();
 	}
-	json = json_pack("{so sI sf}", "file", text_json(out->path, strlen(out->path)), "frames", (json_int_t)w->frames,
-			 "bytes", (double)w->nodes[0].total * w->scale);
+	json = json_pack("{so sI sf}", "file", text_json(out->path, strlen(out->path)), "frames", (json_int_t)d->frames,
+			 "bytes", (double)d->nodes[0].total * d->scale);
 	r = json ? json_print(json) : say_memory();
 	json_decref(json);
 	return r;

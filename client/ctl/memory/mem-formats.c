@@ -12,21 +12,21 @@
 #include "cleanup.h"
 #include "json.h"
 #include "mem-formats.h"
-#include "writer.h"
+#include "output-writer.h"
 
 /* Most bytes that one call of mem_put_format() writes. */
 #define FORMAT_MAX 400u
 /* Longest part of a name that is written; names from a guest can have any length. */
 #define NAME_MAX_BYTES 4096u
 
-const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes)
+const char *mem_name(const struct mprof_mem *m, const struct mprof_flame_node *node, size_t *bytes)
 {
 	const char *name = node->code == MPROF_CODE_TRUNCATED ? "(truncated stack)"
 			   : node->code == MPROF_CODE_UNKNOWN ? "(unknown stack)"
 							      : "all";
 
 	if (node->name != MPROF_NONE)
-		name = mprof_mem_string(d, node->name, bytes);
+		name = mprof_mem_string(m, node->name, bytes);
 	else
 		*bytes = strlen(name);
 	if (*bytes > NAME_MAX_BYTES)
@@ -77,10 +77,10 @@ CLEANUP_DEFINE(struct mprof_flame, mprof_flame_free)
  * Write the name of the node's function as a frame. Semicolons and newlines in the name are
  * replaced, because they separate frames and stacks in this format.
  */
-static void put_frame(struct writer *out, const struct mprof_mem *d, const struct mprof_flame_node *node)
+static void put_frame(struct writer *out, const struct mprof_mem *m, const struct mprof_flame_node *node)
 {
 	size_t bytes;
-	const char *name = mem_name(d, node, &bytes);
+	const char *name = mem_name(m, node, &bytes);
 
 	while (bytes) {
 		char *room = writer_room(out, 4096);
@@ -159,10 +159,10 @@ static void put(struct writer *out, const char *text)
 	writer_put(out, text, strlen(text));
 }
 
-static void put_string(struct writer *out, const struct mprof_mem *d, uint32_t i)
+static void put_string(struct writer *out, const struct mprof_mem *m, uint32_t i)
 {
 	size_t bytes;
-	const char *text = mprof_mem_string(d, i, &bytes);
+	const char *text = mprof_mem_string(m, i, &bytes);
 
 	put(out, "\"");
 	write_json_text(out, text, bytes);
@@ -187,23 +187,23 @@ static void put_head(struct writer *out, const struct mem_load *l)
 		       mem_load_scale(l), s->samples[0] + s->samples[1] + s->samples[2], s->live, s->peak, s->peak_us);
 }
 
-static void put_codes(struct writer *out, const struct mprof_mem *d)
+static void put_codes(struct writer *out, const struct mprof_mem *m)
 {
-	uint32_t n = mprof_mem_codes(d);
+	uint32_t n = mprof_mem_codes(m);
 
 	put(out, "\"codes\":[");
 	for (uint32_t i = 0; i < n && !out->error; i++) {
-		const struct mprof_mem_code *code = mprof_mem_code(d, i);
+		const struct mprof_mem_code *code = mprof_mem_code(m, i);
 
 		mem_put_format(out, "%s{\"code\":\"%" PRId64 "\",\"locations\":[", i ? ",\n" : "",
 			       (int64_t)(code->code << 1) >> 1);
 		for (uint32_t k = 0; k < code->locations; k++) {
-			const struct mprof_mem_location *l = mprof_mem_location(d, code->first_location + k);
+			const struct mprof_mem_location *l = mprof_mem_location(m, code->first_location + k);
 
 			put(out, k ? ",{\"function\":" : "{\"function\":");
-			put_string(out, d, l->function);
+			put_string(out, m, l->function);
 			put(out, ",\"file\":");
-			put_string(out, d, l->file);
+			put_string(out, m, l->file);
 			mem_put_format(out, ",\"line\":%u,\"first\":%u,\"last\":%u}", l->line, l->first, l->last);
 		}
 		put(out, "]}");

@@ -8,14 +8,14 @@
 #include <mprof/flame.h>
 
 #include "mem-load.h"
+#include "output-writer.h"
 #include "output.h"
-#include "writer.h"
 
 /*
  * Return the name of a node of the flame graph: a function, a place of allocation, or a text for an
- * unknown stack. The name has *BYTES raw bytes and belongs to D.
+ * unknown stack. The name has *BYTES raw bytes and belongs to M.
  */
-const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes);
+const char *mem_name(const struct mprof_mem *m, const struct mprof_flame_node *node, size_t *bytes);
 
 /*
  * Write BYTES bytes at TEXT for the inside of an XML element or attribute. Markup is escaped, and

@@ -17,9 +17,9 @@
 #include "cleanup.h"
 #include "file-kind.h"
 #include "mem-recordings.h"
+#include "output-writer.h"
 #include "output.h"
 #include "seed.h"
-#include "writer.h"
 
 /* Most places of damage that are reported for an input. */
 #define REPORTED_MAX 10u

@@ -199,11 +199,11 @@ void mem_filter_deinit(struct mem_filter *f)
 /* Limit of the bytes per sample; a damaged stream can state any sampling rate. */
 #define SCALE_MAX 0x1p62
 
-static int add_selection(void *context, const struct mprof_mem *d, const struct mprof_mem_event *e)
+static int add_selection(void *context, const struct mprof_mem *m, const struct mprof_mem_event *e)
 {
 	struct mem_load *l = context;
 
-	return mprof_selection_add(l->selection, d, e) == MPROF_NOMEM ? -ENOMEM : 0;
+	return mprof_selection_add(l->selection, m, e) == MPROF_NOMEM ? -ENOMEM : 0;
 }
 
 /*

@@ -19,9 +19,9 @@
 #include "mem-recordings.h"
 #include "mem.h"
 #include "options.h"
+#include "output-writer.h"
 #include "output.h"
 #include "table.h"
-#include "writer.h"
 
 /*
  * A recording that still grows is downloaded once, to a file. So all readings of the profile see

@@ -18,9 +18,9 @@
 #include "mem-live.h"
 #include "mem-load.h"
 #include "mem.h"
+#include "output-writer.h"
 #include "output.h"
 #include "seed.h"
-#include "writer.h"
 
 /*
  * Most samples of one allocation for which keep() draws a random number each. The number kept of
@@ -39,40 +39,40 @@ struct subsampler {
 	uint64_t random;
 };
 
-static void subsampler_deinit(struct subsampler *t)
+static void subsampler_deinit(struct subsampler *s)
 {
-	writer_deinit(&t->out);
-	mem_live_deinit(&t->kept);
-	t->encoder = mem_encoder_free(t->encoder);
+	writer_deinit(&s->out);
+	mem_live_deinit(&s->kept);
+	s->encoder = mem_encoder_free(s->encoder);
 }
 
 /* Return a random number from 0 up to, but not including, 1: xorshift64*. */
-static double draw(struct subsampler *t)
+static double draw(struct subsampler *s)
 {
-	t->random ^= t->random >> 12;
-	t->random ^= t->random << 25;
-	t->random ^= t->random >> 27;
-	return (double)(t->random * 0x2545f4914f6cdd1d >> 11) * 0x1p-53;
+	s->random ^= s->random >> 12;
+	s->random ^= s->random << 25;
+	s->random ^= s->random >> 27;
+	return (double)(s->random * 0x2545f4914f6cdd1d >> 11) * 0x1p-53;
 }
 
 /* Decide for N samples, by chance, how many to keep. Return that number. */
-static uint64_t keep(struct subsampler *t, uint64_t n)
+static uint64_t keep(struct subsampler *s, uint64_t n)
 {
-	double p = 1 / t->factor, count = (double)n, spread;
+	double p = 1 / s->factor, count = (double)n, spread;
 	uint64_t kept = 0;
 
-	if (t->factor <= 1)
+	if (s->factor <= 1)
 		return n;
 	if (n <= DRAWN_MAX) {
 		for (; n; n--)
-			kept += draw(t) < p;
+			kept += draw(s) < p;
 		return kept;
 	}
 	/*
 	 * The number of kept samples has nearly a normal distribution. Draw it by the Box-Muller
 	 * method.
 	 */
-	spread = sqrt(-2 * log(1 - draw(t))) * cos(2 * M_PI * draw(t));
+	spread = sqrt(-2 * log(1 - draw(s))) * cos(2 * M_PI * draw(s));
 	count = count * p + spread * sqrt(count * p * (1 - p));
 	if (count < 0)
 		return 0;
@@ -81,73 +81,73 @@ static uint64_t keep(struct subsampler *t, uint64_t n)
 
 static int put(void *context, const void *bytes, size_t n)
 {
-	struct subsampler *t = context;
+	struct subsampler *s = context;
 
-	writer_put(&t->out, bytes, n);
-	return t->out.error ? -abs(t->out.error) : 0;
+	writer_put(&s->out, bytes, n);
+	return s->out.error ? -abs(s->out.error) : 0;
 }
 
-static int begin(struct subsampler *t, const struct mprof_mem *d, const struct mprof_mem_event *e)
+static int begin(struct subsampler *s, const struct mprof_mem *m, const struct mprof_mem_event *e)
 {
-	struct mprof_mem_info info = *mprof_mem_info(d);
+	struct mprof_mem_info info = *mprof_mem_info(m);
 	const struct mem_encoder_ops ops = {
 		.put = put,
 		.code = mem_encoder_code,
 		.location = mem_encoder_location,
 		.string = mem_encoder_string,
-		.context = t,
-		.names = (void *)d,
+		.context = s,
+		.names = (void *)m,
 	};
-	int r = t->encoder ? mem_encoder_flush(t->encoder) : 0;
+	int r = s->encoder ? mem_encoder_flush(s->encoder) : 0;
 
 	if (r)
 		return r;
-	info.rate /= t->factor;
+	info.rate /= s->factor;
 	if (!isnormal(info.rate))
 		return -ERANGE;
-	mem_encoder_free(t->encoder);
-	t->encoder = mem_encoder_new(&info, &ops);
-	mem_live_deinit(&t->kept);
-	t->start_us = e->time_us;
-	return t->encoder ? 0 : -ENOMEM;
+	mem_encoder_free(s->encoder);
+	s->encoder = mem_encoder_new(&info, &ops);
+	mem_live_deinit(&s->kept);
+	s->start_us = e->time_us;
+	return s->encoder ? 0 : -ENOMEM;
 }
 
-static int subsample_alloc(struct subsampler *t, const struct mprof_mem_event *e)
+static int subsample_alloc(struct subsampler *s, const struct mprof_mem_event *e)
 {
-	uint64_t since = e->time_us - t->start_us;
+	uint64_t since = e->time_us - s->start_us;
 	struct mprof_mem_event less = *e;
 	struct mem_object *object;
 
-	if (since < t->from_us || since >= t->to_us || mem_live_find(&t->kept, e->id))
+	if (since < s->from_us || since >= s->to_us || mem_live_find(&s->kept, e->id))
 		return 0;
-	less.samples = keep(t, e->samples);
+	less.samples = keep(s, e->samples);
 	if (!less.samples)
 		return 0;
-	object = mem_live_add(&t->kept, e->id);
+	object = mem_live_add(&s->kept, e->id);
 	if (!object)
 		return -ENOMEM;
 	*object = (struct mem_object){.id = e->id, .samples = less.samples};
-	mem_live_details(&t->kept, object)->number = (uint64_t)mem_encoder_next_id(t->encoder);
-	return mem_encoder_add(t->encoder, &less);
+	mem_live_details(&s->kept, object)->number = (uint64_t)mem_encoder_next_id(s->encoder);
+	return mem_encoder_add(s->encoder, &less);
 }
 
-static int subsample_event(void *context, const struct mprof_mem *d, const struct mprof_mem_event *e)
+static int subsample_event(void *context, const struct mprof_mem *m, const struct mprof_mem_event *e)
 {
-	struct subsampler *t = context;
+	struct subsampler *s = context;
 	struct mprof_mem_event end = *e;
 	struct mem_object *object;
 
 	if (e->kind == MPROF_MEM_BEGIN)
-		return begin(t, d, e);
+		return begin(s, m, e);
 	if (e->kind == MPROF_MEM_ALLOC)
-		return subsample_alloc(t, e);
-	object = mem_live_find(&t->kept, e->id);
+		return subsample_alloc(s, e);
+	object = mem_live_find(&s->kept, e->id);
 	if (!object)
 		return 0;
-	end.id = (int64_t)mem_live_details(&t->kept, object)->number;
+	end.id = (int64_t)mem_live_details(&s->kept, object)->number;
 	if (e->kind == MPROF_MEM_COLLECT)
-		mem_live_remove(&t->kept, object);
-	return mem_encoder_add(t->encoder, &end);
+		mem_live_remove(&s->kept, object);
+	return mem_encoder_add(s->encoder, &end);
 }
 
 static int factor_parse(const char *s, double *factor)
@@ -160,18 +160,18 @@ static int factor_parse(const char *s, double *factor)
 	return say_usage("mem", "mem subsample: the factor is not a number from 1 on: \"%s\"", s);
 }
 
-static int run(struct subsampler *t, struct mem_input *in, struct output *out)
+static int run(struct subsampler *s, struct mem_input *in, struct output *out)
 {
-	const struct mem_consumer consumer = {.event = subsample_event, .context = t};
+	const struct mem_consumer consumer = {.event = subsample_event, .context = s};
 	int r, error;
 
-	if (!writer_init(&t->out, out->fd))
+	if (!writer_init(&s->out, out->fd))
 		return say_memory();
 	r = mem_input_run(in, &consumer, true);
 	error = in->refused;
-	if (!error && t->encoder)
-		error = mem_encoder_flush(t->encoder);
-	error = error ? error : writer_flush(&t->out);
+	if (!error && s->encoder)
+		error = mem_encoder_flush(s->encoder);
+	error = error ? error : writer_flush(&s->out);
 	if (error == -ENOMEM)
 		return say_memory();
 	if (error == -ERANGE) {

@@ -88,8 +88,8 @@ static void take_line(struct shown_certificate *c, const char *line)
 	}
 }
 
-/* Ask X for its chain. Without an answer the chain is empty. */
-static void chain_ask(struct chain *chain, const struct host *x)
+/* Ask H for its chain. Without an answer the chain is empty. */
+static void chain_ask(struct chain *chain, const struct host *h)
 {
 	CLEANUP(easyp) CURL *easy = curl_easy_init();
 	struct curl_certinfo *info = NULL;
@@ -97,7 +97,7 @@ static void chain_ask(struct chain *chain, const struct host *x)
 	*chain = (struct chain){0};
 	if (!easy)
 		return;
-	curl_easy_setopt(easy, CURLOPT_URL, x->base);
+	curl_easy_setopt(easy, CURLOPT_URL, h->base);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
@@ -159,20 +159,20 @@ static long reason_of(const struct chain *chain, long verify, const char *why, t
 }
 
 /* Report the failure: HOW the certificate C (NULL = unknown) is wrong, and what to DO. */
-static void report(const struct host *x, const struct shown_certificate *c, const char *how, const char *what)
+static void report(const struct host *h, const struct shown_certificate *c, const char *how, const char *what)
 {
 	char from[32], to[32];
 
 	if (c)
-		say("%s: the certificate %s: subject \"%s\", issuer \"%s\", valid from %s to %s; %s", x->label, how,
+		say("%s: the certificate %s: subject \"%s\", issuer \"%s\", valid from %s to %s; %s", h->label, how,
 		    c->subject, c->issuer, date_text(c->from, from, sizeof(from)), date_text(c->to, to, sizeof(to)),
 		    what);
 	else
-		say("%s: the certificate %s; %s", x->label, how, what);
+		say("%s: the certificate %s; %s", h->label, how, what);
 }
 
 /* Report that a certificate has expired, or is not yet valid. */
-static void report_dates(const struct host *x, const struct chain *chain, bool expired, time_t now)
+static void report_dates(const struct host *h, const struct chain *chain, bool expired, time_t now)
 {
 	const struct shown_certificate *c = outdated(chain, now, expired);
 	char text[32], what[160];
@@ -182,20 +182,20 @@ static void report_dates(const struct host *x, const struct chain *chain, bool e
 		 expired ? "let the host's administrator renew it" : "wait until then",
 		 date_text(now, text, sizeof(text)));
 	if (c)
-		report(x, c,
+		report(h, c,
 		       expired ? own ? "has expired" : "of a CA between has expired"
 		       : own   ? "is not yet valid"
 			       : "of a CA between is not yet valid",
 		       what);
 	else
-		report(x, chain->n ? &chain->at[0] : NULL,
+		report(h, chain->n ? &chain->at[0] : NULL,
 		       expired ? "is issued by a CA whose own certificate has expired"
 			       : "is issued by a CA whose own certificate is not yet valid",
 		       what);
 }
 
 /* Report that the certificate is for other names. */
-static void report_name(const struct host *x, const struct chain *chain)
+static void report_name(const struct host *h, const struct chain *chain)
 {
 	const struct shown_certificate *c = chain->n ? &chain->at[0] : NULL;
 	char how[TEXT_MAX + 64];
@@ -204,52 +204,52 @@ static void report_name(const struct host *x, const struct chain *chain)
 		 !c	       ? "other names"
 		 : c->names[0] ? c->names
 			       : c->subject);
-	report(x, c, how, "use one of its names in --host, or let the host's administrator add this name");
+	report(h, c, how, "use one of its names in --host, or let the host's administrator add this name");
 }
 
-static void report_ca(const struct host *x, const struct chain *chain)
+static void report_ca(const struct host *h, const struct chain *chain)
 {
 	char how[512];
 
-	if (x->ca)
-		snprintf(how, sizeof(how), "is issued by an unknown CA, which is not in %s", x->ca);
+	if (h->ca)
+		snprintf(how, sizeof(how), "is issued by an unknown CA, which is not in %s", h->ca);
 	else
 		snprintf(how, sizeof(how), "is issued by an unknown CA, which this system does not trust");
-	report(x, chain->n ? &chain->at[0] : NULL, how, "give the certificate of the host's CA with --ca FILE");
+	report(h, chain->n ? &chain->at[0] : NULL, how, "give the certificate of the host's CA with --ca FILE");
 }
 
 /* Report that the certificate that the server showed is wrong. */
-static void report_server(const struct host *x, long verify, const char *why)
+static void report_server(const struct host *h, long verify, const char *why)
 {
 	struct chain chain;
 	time_t now = time(NULL);
 
-	chain_ask(&chain, x);
+	chain_ask(&chain, h);
 	switch (reason_of(&chain, verify, why, now)) {
 	case VERIFY_OK:
-		report_name(x, &chain);
+		report_name(h, &chain);
 		break;
 	case VERIFY_EXPIRED:
-		report_dates(x, &chain, true, now);
+		report_dates(h, &chain, true, now);
 		break;
 	case VERIFY_NOT_YET:
-		report_dates(x, &chain, false, now);
+		report_dates(h, &chain, false, now);
 		break;
 	case VERIFY_SELF_SIGNED:
-		report(x, chain.n ? &chain.at[0] : NULL, "is self-signed, and not trusted here",
+		report(h, chain.n ? &chain.at[0] : NULL, "is self-signed, and not trusted here",
 		       "if the host's administrator confirms that it is the right one, give it with --ca FILE");
 		break;
 	case VERIFY_SELF_SIGNED_IN_CHAIN:
 	case VERIFY_NO_ISSUER:
 	case VERIFY_NO_LEAF_SIGNATURE:
-		report_ca(x, &chain);
+		report_ca(h, &chain);
 		break;
 	case VERIFY_PURPOSE:
-		report(x, chain.n ? &chain.at[0] : NULL, "is not for servers",
+		report(h, chain.n ? &chain.at[0] : NULL, "is not for servers",
 		       "let the host's administrator install one with the purpose serverAuth");
 		break;
 	default:
-		report(x, chain.n ? &chain.at[0] : NULL, "is refused", why);
+		report(h, chain.n ? &chain.at[0] : NULL, "is refused", why);
 		break;
 	}
 }
@@ -258,48 +258,48 @@ static void report_server(const struct host *x, long verify, const char *why)
  * Report what the server says about the certificate of mprofctl, by an alert of TLS in WHY. Return
  * false if WHY has no such alert.
  */
-static bool report_client(const struct host *x, const char *why)
+static bool report_client(const struct host *h, const char *why)
 {
 	const char *alert = strstr(why, "alert ");
 
 	if (!alert)
 		return false;
-	if (strstr(alert, "certificate required") || (strstr(alert, "handshake failure") && !x->cert)) {
+	if (strstr(alert, "certificate required") || (strstr(alert, "handshake failure") && !h->cert)) {
 		say("%s: the host asks for a certificate of yours: give one with --cert FILE and --key FILE%s",
-		    x->label, x->cert ? "; it does not take the one given" : "");
+		    h->label, h->cert ? "; it does not take the one given" : "");
 		return true;
 	}
-	if (!x->cert ||
+	if (!h->cert ||
 	    (!strstr(alert, "certificate") && !strstr(alert, "unknown ca") && !strstr(alert, "access denied")))
 		return false;
 	say("%s: the host refuses the certificate %s (\"%s\"): give one of its client CA that is valid now with --cert "
 	    "FILE and --key FILE",
-	    x->label, x->cert, alert);
+	    h->label, h->cert, alert);
 	return true;
 }
 
-bool certificate_complain(const struct host *x, CURLcode code, long verify, const char *why)
+bool certificate_complain(const struct host *h, CURLcode code, long verify, const char *why)
 {
-	if (x->kind != HOST_HTTPS)
+	if (h->kind != HOST_HTTPS)
 		return false;
 	switch (code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
-		report_server(x, verify, why);
+		report_server(h, verify, why);
 		return true;
 	case CURLE_SSL_CACERT_BADFILE:
-		say("%s: %s has no CA's certificate in PEM format: %s", x->label,
-		    x->ca ? x->ca : "the system's CA file", why);
+		say("%s: %s has no CA's certificate in PEM format: %s", h->label,
+		    h->ca ? h->ca : "the system's CA file", why);
 		return true;
 	case CURLE_SSL_CERTPROBLEM:
-		say("%s: cannot use %s with %s: %s; both are in PEM format, and the key is the certificate's", x->label,
-		    x->cert ? x->cert : "no certificate", x->key ? x->key : "the key in it", why);
+		say("%s: cannot use %s with %s: %s; both are in PEM format, and the key is the certificate's", h->label,
+		    h->cert ? h->cert : "no certificate", h->key ? h->key : "the key in it", why);
 		return true;
 	case CURLE_SSL_CONNECT_ERROR:
 		if (!strstr(why, "wrong version number") && !strstr(why, "unexpected message"))
-			return report_client(x, why);
-		say("%s: no TLS answers on that port: is it the port of an http:// address?", x->label);
+			return report_client(h, why);
+		say("%s: no TLS answers on that port: is it the port of an http:// address?", h->label);
 		return true;
 	default:
-		return report_client(x, why);
+		return report_client(h, why);
 	}
 }

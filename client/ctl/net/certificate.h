@@ -9,10 +9,10 @@
 #include "host.h"
 
 /*
- * The TLS connection to X failed with CODE. VERIFY is CURLINFO_SSL_VERIFYRESULT, and WHY libcurl's
+ * The TLS connection to H failed with CODE. VERIFY is CURLINFO_SSL_VERIFYRESULT, and WHY libcurl's
  * message. Report the reason, and return true. Return false, and report nothing, if the failure has
  * nothing to do with certificates.
  */
-bool certificate_complain(const struct host *x, CURLcode code, long verify, const char *why);
+bool certificate_complain(const struct host *h, CURLcode code, long verify, const char *why);
 
 #endif

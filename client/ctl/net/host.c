@@ -29,40 +29,40 @@
 /* The same for [USER@]HOST. ssh gets it as an argument of its own, and checks it further. */
 #define SSH_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+%\\"
 
-void host_deinit(struct host *x)
+void host_deinit(struct host *h)
 {
-	char *strings[] = {x->label, x->base, x->socket, x->ssh, x->ca, x->cert, x->key};
+	char *strings[] = {h->label, h->base, h->socket, h->ssh, h->ca, h->cert, h->key};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);
-	token_free(x->token);
-	*x = (struct host){0};
+	token_free(h->token);
+	*h = (struct host){0};
 }
 
 /* ---- addresses */
 
-static int parse_unix(struct host *x, const char *path)
+static int parse_unix(struct host *h, const char *path)
 {
-	x->kind = HOST_UNIX;
-	x->socket = strdup(path);
-	x->base = strdup("http://localhost");
-	return x->socket && x->base ? CTL_OK : say_memory();
+	h->kind = HOST_UNIX;
+	h->socket = strdup(path);
+	h->base = strdup("http://localhost");
+	return h->socket && h->base ? CTL_OK : say_memory();
 }
 
 /* Parse "[USER@]HOST[:SOCKET]"; an IPv6 address stands in brackets. */
-static int parse_ssh(struct host *x, const char *address)
+static int parse_ssh(struct host *h, const char *address)
 {
 	const char *at = strrchr(address, '@'), *host = at ? at + 1 : address, *colon;
 	const char *close = host[0] == '[' ? strchr(host, ']') : NULL;
 
 	colon = strchr(close ? close : host, ':');
-	x->kind = HOST_SSH;
-	x->ssh = colon ? strndup(address, (size_t)(colon - address)) : strdup(address);
-	x->base = strdup("http://localhost");
-	if (!x->ssh || !x->base)
+	h->kind = HOST_SSH;
+	h->ssh = colon ? strndup(address, (size_t)(colon - address)) : strdup(address);
+	h->base = strdup("http://localhost");
+	if (!h->ssh || !h->base)
 		return say_memory();
-	host = x->ssh + (host - address);
-	if (x->ssh[0] == '-' || host[0] == '-')
+	host = h->ssh + (host - address);
+	if (h->ssh[0] == '-' || host[0] == '-')
 		return say_usage(NULL, "ssh:%s: a host or user that begins with \"-\" would be an option of ssh",
 				 address);
 	if (close) {
@@ -71,9 +71,9 @@ static int parse_ssh(struct host *x, const char *address)
 
 		if (host[1 + n] != ']' || host[2 + n])
 			return say_usage(NULL, "ssh:%s is not ssh:[USER@]HOST[:SOCKET]", address);
-		memmove(x->ssh + (host - x->ssh), host + 1, n);
-		x->ssh[(size_t)(host - x->ssh) + n] = 0;
-	} else if (!host[0] || x->ssh[0] == '@' || x->ssh[strspn(x->ssh, SSH_BYTES)]) {
+		memmove(h->ssh + (host - h->ssh), host + 1, n);
+		h->ssh[(size_t)(host - h->ssh) + n] = 0;
+	} else if (!host[0] || h->ssh[0] == '@' || h->ssh[strspn(h->ssh, SSH_BYTES)]) {
 		return say_usage(NULL, "ssh:%s is not ssh:[USER@]HOST[:SOCKET]", address);
 	}
 	if (!colon)
@@ -83,8 +83,8 @@ static int parse_ssh(struct host *x, const char *address)
 				 "ssh:%s: the socket is an absolute path of letters, digits, \".\", \"_\" and \"-\"; "
 				 "a port stands in ~/.ssh/config",
 				 address);
-	x->socket = strdup(colon + 1);
-	return x->socket ? CTL_OK : say_memory();
+	h->socket = strdup(colon + 1);
+	return h->socket ? CTL_OK : say_memory();
 }
 
 static void curl_freep(char **p)
@@ -117,7 +117,7 @@ static bool has(CURLU *url, CURLUPart part)
 	return curl_url_get(url, part, &text, 0) == CURLUE_OK;
 }
 
-static int parse_url(struct host *x, const char *address)
+static int parse_url(struct host *h, const char *address)
 {
 	CLEANUP(urlp) CURLU *url = curl_url();
 	CLEANUP(curl_freep) char *host = NULL;
@@ -138,24 +138,24 @@ static int parse_url(struct host *x, const char *address)
 				 "the address of %s has more in it than host, port and path: leave it out, and give a "
 				 "token with --token FILE",
 				 host);
-	x->kind = strncmp(address, "https:", 6) == 0 ? HOST_HTTPS : HOST_HTTP;
-	x->loopback = is_loopback(host);
-	x->base = strdup(address);
-	if (!x->base)
+	h->kind = strncmp(address, "https:", 6) == 0 ? HOST_HTTPS : HOST_HTTP;
+	h->loopback = is_loopback(host);
+	h->base = strdup(address);
+	if (!h->base)
 		return say_memory();
-	for (size_t n = strlen(x->base); n && x->base[n - 1] == '/'; n--)
-		x->base[n - 1] = 0;
+	for (size_t n = strlen(h->base); n && h->base[n - 1] == '/'; n--)
+		h->base[n - 1] = 0;
 	return CTL_OK;
 }
 
-static int parse_address(struct host *x, const char *address)
+static int parse_address(struct host *h, const char *address)
 {
 	if (strncmp(address, "unix:", 5) == 0 && address[5])
-		return parse_unix(x, address + 5);
+		return parse_unix(h, address + 5);
 	if (strncmp(address, "ssh:", 4) == 0)
-		return parse_ssh(x, address + 4);
+		return parse_ssh(h, address + 4);
 	if (strncmp(address, "http://", 7) == 0 || strncmp(address, "https://", 8) == 0)
-		return parse_url(x, address);
+		return parse_url(h, address);
 	if (token_in(address) || strchr(address, '@'))
 		return say_usage(NULL, "the address of --host begins with neither https://, http://, ssh: nor unix:");
 	return say_usage(NULL,
@@ -192,40 +192,40 @@ static int check_file(const char *name, const char *path)
 	return errno == ENOENT ? CTL_NOT_FOUND : CTL_FAILED;
 }
 
-static int check_files(const struct host *x)
+static int check_files(const struct host *h)
 {
 	int r;
 
-	if (x->kind != HOST_HTTPS && (x->ca || x->cert || x->key))
-		return say_usage(NULL, "--ca, --cert and --key are for https:// addresses, and %s is none", x->label);
-	if (x->key && !x->cert)
+	if (h->kind != HOST_HTTPS && (h->ca || h->cert || h->key))
+		return say_usage(NULL, "--ca, --cert and --key are for https:// addresses, and %s is none", h->label);
+	if (h->key && !h->cert)
 		return say_usage(NULL, "--key needs --cert, the certificate of that key");
-	r = check_file("ca", x->ca);
-	r = r ? r : check_file("cert", x->cert);
-	return r ? r : check_file("key", x->key);
+	r = check_file("ca", h->ca);
+	r = r ? r : check_file("cert", h->cert);
+	return r ? r : check_file("key", h->key);
 }
 
 /* Take the token from FILE, or if that is NULL, from the environment. Return an exit code. */
-static int take_token(struct host *x, const char *file)
+static int take_token(struct host *h, const char *file)
 {
-	bool http = x->kind == HOST_HTTP || x->kind == HOST_HTTPS;
+	bool http = h->kind == HOST_HTTP || h->kind == HOST_HTTPS;
 	int r = CTL_OK;
 
 	if (file && !http)
 		return say_usage(NULL,
 				 "a token is for https:// addresses: at %s the Unix user is the identity, so leave out "
 				 "--token",
-				 x->label);
+				 h->label);
 	if (file)
-		r = token_read(file, &x->token);
-	else if (http && !x->several)
-		r = token_of_environment(&x->token);
-	if (r || !x->token || x->kind == HOST_HTTPS || x->loopback)
+		r = token_read(file, &h->token);
+	else if (http && !h->several)
+		r = token_of_environment(&h->token);
+	if (r || !h->token || h->kind == HOST_HTTPS || h->loopback)
 		return r;
 	return say_usage(NULL,
 			 "a token is not sent to %s, because others could read it on the way: use https://, or leave "
 			 "out the token",
-			 x->label);
+			 h->label);
 }
 
 /* ---- named hosts */
@@ -263,14 +263,14 @@ static const char *default_address(void)
 	return access(DEFAULT_SOCKET, F_OK) == 0 ? "unix:" DEFAULT_SOCKET : DEFAULT_URL;
 }
 
-int host_resolve(struct host *x, const struct hosts *hosts)
+int host_resolve(struct host *h, const struct hosts *hosts)
 {
 	CLEANUP(named_host_deinit) struct named_host line = {0};
 	const char *address = hosts->list ? hosts->list : default_address();
 	char *none = NULL; /* the key in the file belongs to the certificate there */
 	int r = hosts_check_single(hosts);
 
-	*x = (struct host){.several = hosts_several(hosts), .unattended = hosts->unattended};
+	*h = (struct host){.several = hosts_several(hosts), .unattended = hosts->unattended};
 	if (r)
 		return r;
 	if (is_name(address)) {
@@ -279,13 +279,13 @@ int host_resolve(struct host *x, const struct hosts *hosts)
 			return r;
 		address = line.address;
 	}
-	r = parse_address(x, address);
+	r = parse_address(h, address);
 	if (r)
 		return r;
-	x->label = strdup(line.name ? line.name : address);
-	if (!x->label || !settle(&x->ca, hosts->ca, &line.ca) || !settle(&x->cert, hosts->cert, &line.cert) ||
-	    !settle(&x->key, hosts->key, hosts->cert ? &none : &line.key))
+	h->label = strdup(line.name ? line.name : address);
+	if (!h->label || !settle(&h->ca, hosts->ca, &line.ca) || !settle(&h->cert, hosts->cert, &line.cert) ||
+	    !settle(&h->key, hosts->key, hosts->cert ? &none : &line.key))
 		return say_memory();
-	r = check_files(x);
-	return r ? r : take_token(x, hosts->token ? hosts->token : line.token);
+	r = check_files(h);
+	return r ? r : take_token(h, hosts->token ? hosts->token : line.token);
 }

@@ -33,9 +33,9 @@ struct host {
 
 /*
  * Resolve HOSTS, which must be a single host: read the hosts file and the token. Return an exit
- * code. The caller deinits X in any case.
+ * code. The caller deinits H in any case.
  */
-int host_resolve(struct host *x, const struct hosts *hosts);
-void host_deinit(struct host *x);
+int host_resolve(struct host *h, const struct hosts *hosts);
+void host_deinit(struct host *h);
 
 #endif

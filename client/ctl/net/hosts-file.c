@@ -21,13 +21,13 @@
 #define FILE_BYTES (1u << 20) /* longest file */
 #define BLANKS	   " \t\r\n"
 
-void named_host_deinit(struct named_host *x)
+void named_host_deinit(struct named_host *h)
 {
-	char *strings[] = {x->name, x->address, x->ca, x->cert, x->key, x->token};
+	char *strings[] = {h->name, h->address, h->ca, h->cert, h->key, h->token};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);
-	*x = (struct named_host){0};
+	*h = (struct named_host){0};
 }
 
 /* The file while it is read. */
@@ -112,13 +112,13 @@ static char *path_of(const struct hosts_reader *r, const char *file)
 	return n < 0 ? NULL : path;
 }
 
-/* Take "KEY=FILE" into X. Return an exit code. */
-static int take_file(const struct hosts_reader *r, struct named_host *x, const char *word)
+/* Take "KEY=FILE" into H. Return an exit code. */
+static int take_file(const struct hosts_reader *r, struct named_host *h, const char *word)
 {
 	const struct {
 		const char *key;
 		char **slot;
-	} files[] = {{"ca=", &x->ca}, {"cert=", &x->cert}, {"key=", &x->key}, {"token=", &x->token}};
+	} files[] = {{"ca=", &h->ca}, {"cert=", &h->cert}, {"key=", &h->key}, {"token=", &h->token}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		size_t n = strlen(files[i].key);
@@ -146,8 +146,8 @@ static bool is_new(struct hosts_reader *r, const char *name)
 	return true;
 }
 
-/* Parse the present line, which has a first word WORD, into X. Return an exit code. */
-static int parse(struct hosts_reader *r, struct named_host *x, char *word, char **rest)
+/* Parse the present line, which has a first word WORD, into H. Return an exit code. */
+static int parse(struct hosts_reader *r, struct named_host *h, char *word, char **rest)
 {
 	int code = CTL_OK;
 
@@ -155,19 +155,19 @@ static int parse(struct hosts_reader *r, struct named_host *x, char *word, char 
 		return bad_line(r, "a name has letters, digits, \".\", \"_\" and \"-\", unlike", word);
 	if (!is_new(r, word))
 		return bad_line(r, "an earlier line has the name", word);
-	x->name = strdup(word);
+	h->name = strdup(word);
 	word = strtok_r(NULL, BLANKS, rest);
 	if (!word || !strchr(word, ':'))
 		return bad_line(r, "an address (https://HOST:PORT, ssh:HOST or unix:PATH) is missing behind",
-				x->name ? x->name : "");
-	x->address = strdup(word);
+				h->name ? h->name : "");
+	h->address = strdup(word);
 	while (!code && (word = strtok_r(NULL, BLANKS, rest)))
-		code = take_file(r, x, word);
-	return code || (x->name && x->address) ? code : say_memory();
+		code = take_file(r, h, word);
+	return code || (h->name && h->address) ? code : say_memory();
 }
 
-/* Read the next host into X, which is empty. Return an exit code; without X->name the file is over. */
-static int reader_next(struct hosts_reader *r, struct named_host *x)
+/* Read the next host into H, which is empty. Return an exit code; without H->name the file is over. */
+static int reader_next(struct hosts_reader *r, struct named_host *h)
 {
 	char *word, *rest;
 	ssize_t n;
@@ -178,7 +178,7 @@ static int reader_next(struct hosts_reader *r, struct named_host *x)
 			return bad_line(r, "the line is too long or has a zero byte:", "");
 		word = strtok_r(r->line, BLANKS, &rest);
 		if (word && word[0] != '#')
-			return parse(r, x, word, &rest);
+			return parse(r, h, word, &rest);
 	}
 	return CTL_OK;
 }
@@ -194,7 +194,7 @@ static int no_host(const struct hosts_reader *r, const char *name, const char *n
 			 name, r->path, r->f ? "" : ", which does not exist");
 }
 
-int hosts_file_find(struct named_host *x, const char *name, size_t len)
+int hosts_file_find(struct named_host *h, const char *name, size_t len)
 {
 	CLEANUP(reader_deinit) struct hosts_reader r = {0};
 	CLEANUP(freep) char *wanted = strndup(name, len);
@@ -202,7 +202,7 @@ int hosts_file_find(struct named_host *x, const char *name, size_t len)
 	char near[72] = "";
 	int code = wanted ? reader_open(&r) : say_memory();
 
-	*x = (struct named_host){0};
+	*h = (struct named_host){0};
 	while (!code) {
 		struct named_host one = {0};
 
@@ -212,7 +212,7 @@ int hosts_file_find(struct named_host *x, const char *name, size_t len)
 			break;
 		}
 		if (strcmp(one.name, wanted) == 0) {
-			*x = one;
+			*h = one;
 			continue;
 		}
 		suggestion.best = near[0] ? near : NULL;
@@ -221,7 +221,7 @@ int hosts_file_find(struct named_host *x, const char *name, size_t len)
 			snprintf(near, sizeof(near), "%s", suggestion.best);
 		named_host_deinit(&one);
 	}
-	return code || x->name ? code : no_host(&r, wanted, near);
+	return code || h->name ? code : no_host(&r, wanted, near);
 }
 
 void hosts_file_each(void (*each)(void *context, const char *name, const char *address), void *context)

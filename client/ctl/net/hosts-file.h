@@ -14,13 +14,13 @@ struct named_host {
 	char *ca, *cert, *key, *token;
 };
 
-void named_host_deinit(struct named_host *x);
+void named_host_deinit(struct named_host *h);
 
 /*
- * Find the host with the name of LEN bytes at NAME. Fill X, which the caller deinits in any case. A
+ * Find the host with the name of LEN bytes at NAME. Fill H, which the caller deinits in any case. A
  * file with a bad line is refused whole. Return an exit code: CTL_USAGE if there is no such name.
  */
-int hosts_file_find(struct named_host *x, const char *name, size_t len);
+int hosts_file_find(struct named_host *h, const char *name, size_t len);
 
 /* Call EACH for the hosts in the order of the file, up to its end or a bad line. Report nothing. */
 void hosts_file_each(void (*each)(void *context, const char *name, const char *address), void *context);

@@ -209,22 +209,22 @@ static bool add_header(struct curl_slist **list, const char *line)
 }
 
 /* Set the headers of the request. Return false without memory. */
-static bool set_headers(struct http *h, const struct http_request *q, struct curl_slist **list)
+static bool set_headers(struct http *h, const struct http_request *request, struct curl_slist **list)
 {
 	CLEANUP(freep) char *if_range = NULL;
 	char range[32];
 
-	if (q->if_range) {
-		if (asprintf(&if_range, "If-Range: %s", q->if_range) < 0) {
+	if (request->if_range) {
+		if (asprintf(&if_range, "If-Range: %s", request->if_range) < 0) {
 			if_range = NULL;
 			return false;
 		}
-		snprintf(range, sizeof(range), "%llu-", (unsigned long long)q->resume_at);
+		snprintf(range, sizeof(range), "%llu-", (unsigned long long)request->resume_at);
 		if (!add_header(list, if_range) || curl_easy_setopt(h->easy, CURLOPT_RANGE, range) != CURLE_OK)
 			return false;
 	}
-	if (q->json && (!add_header(list, "Content-Type: application/json") ||
-			curl_easy_setopt(h->easy, CURLOPT_COPYPOSTFIELDS, q->json) != CURLE_OK))
+	if (request->json && (!add_header(list, "Content-Type: application/json") ||
+			      curl_easy_setopt(h->easy, CURLOPT_COPYPOSTFIELDS, request->json) != CURLE_OK))
 		return false;
 	if (!add_header(list, "Accept: */*"))
 		return false;
@@ -285,11 +285,11 @@ static bool set_identity(struct http *h)
 	return r == CURLE_OK;
 }
 
-static bool set_target(struct http *h, const struct http_request *q)
+static bool set_target(struct http *h, const struct http_request *request)
 {
 	CLEANUP(freep) char *url = NULL;
 
-	if (asprintf(&url, "%s%s", h->at.base, q->path) < 0) {
+	if (asprintf(&url, "%s%s", h->at.base, request->path) < 0) {
 		url = NULL;
 		return false;
 	}
@@ -301,10 +301,10 @@ static bool set_target(struct http *h, const struct http_request *q)
 	curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, 10L);
 	curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
-	if (q->zstd)
+	if (request->zstd)
 		curl_easy_setopt(h->easy, CURLOPT_ACCEPT_ENCODING, "zstd");
-	if (q->method)
-		curl_easy_setopt(h->easy, CURLOPT_CUSTOMREQUEST, q->method);
+	if (request->method)
+		curl_easy_setopt(h->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	return set_way(h) && set_identity(h) && curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK;
 }
 

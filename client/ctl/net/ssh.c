@@ -37,8 +37,8 @@ static const char *program(void)
 	return name && *name ? name : "ssh";
 }
 
-/* Start ssh to X with the socket FD as its standard input and output. Return 0 or an errno. */
-static int start(pid_t *pid, const struct host *x, int fd)
+/* Start ssh to H with the socket FD as its standard input and output. Return 0 or an errno. */
+static int start(pid_t *pid, const struct host *h, int fd)
 {
 	/* The user's ssh_config may ask for forwardings and another command; none is wanted here. */
 	const char *argv[16] = {program(), "-T", "-a", "-x", "-oClearAllForwardings=yes", "-oRemoteCommand=none"};
@@ -48,13 +48,13 @@ static int start(pid_t *pid, const struct host *x, int fd)
 	size_t n = 6;
 	int r;
 
-	if (x->unattended)
+	if (h->unattended)
 		argv[n++] = "-oBatchMode=yes";
 	argv[n++] = "--";
-	argv[n++] = x->ssh;
+	argv[n++] = h->ssh;
 	argv[n++] = "mprofctl";
 	argv[n++] = "--stdio-proxy";
-	argv[n++] = x->socket;
+	argv[n++] = h->socket;
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
@@ -119,7 +119,7 @@ static void stop(struct ssh *s)
 	s->pid = 0;
 }
 
-void ssh_accept(struct ssh *s, const struct host *x)
+void ssh_accept(struct ssh *s, const struct host *h)
 {
 	CLEANUP(closep) int fd = s->listener < 0 ? -1 : accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 	struct ucred peer = {0};
@@ -130,7 +130,7 @@ void ssh_accept(struct ssh *s, const struct host *x)
 		return;
 	forget(s);
 	stop(s);
-	s->error = start(&s->pid, x, fd);
+	s->error = start(&s->pid, h, fd);
 	if (s->error)
 		s->pid = 0;
 }
@@ -154,33 +154,33 @@ static int exit_code(struct ssh *s)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int ssh_complain(struct ssh *s, const struct host *x)
+int ssh_complain(struct ssh *s, const struct host *h)
 {
 	if (s->error == ENOENT)
-		say("%s: there is no program %s: install openssh-client, or name another ssh in MPROFCTL_SSH", x->label,
+		say("%s: there is no program %s: install openssh-client, or name another ssh in MPROFCTL_SSH", h->label,
 		    program());
 	else if (s->error)
-		say("%s: cannot start %s: %s", x->label, program(), strerror(s->error));
+		say("%s: cannot start %s: %s", h->label, program(), strerror(s->error));
 	switch (s->pid ? exit_code(s) : s->error ? 0 : -1) {
 	case 0:
 		if (!s->error)
-			say("%s: the connection ended before an answer came; is mprofd-http running there?", x->label);
+			say("%s: the connection ended before an answer came; is mprofd-http running there?", h->label);
 		break;
 	case CTL_USAGE:
-		say("%s: the mprofctl there does not know --stdio-proxy: install this version", x->label);
+		say("%s: the mprofctl there does not know --stdio-proxy: install this version", h->label);
 		break;
 	case CTL_UNREACHABLE:
-		say("%s: mprofctl on that host cannot reach mprofd-http; its message is above", x->label);
+		say("%s: mprofctl on that host cannot reach mprofd-http; its message is above", h->label);
 		break;
 	case 127:
 		say("%s: there is no mprofctl on that host: install it there, in the PATH that ssh's commands get",
-		    x->label);
+		    h->label);
 		break;
 	case 255:
-		say("%s: ssh cannot log in to %s; its message is above; try `ssh %s`", x->label, x->ssh, x->ssh);
+		say("%s: ssh cannot log in to %s; its message is above; try `ssh %s`", h->label, h->ssh, h->ssh);
 		break;
 	default:
-		say("%s: the connection over ssh broke before an answer came; try `ssh %s`", x->label, x->ssh);
+		say("%s: the connection over ssh broke before an answer came; try `ssh %s`", h->label, h->ssh);
 		break;
 	}
 	return CTL_UNREACHABLE;

@@ -27,17 +27,17 @@ bool ssh_choose_path(struct ssh *s);
  */
 int ssh_expect(struct ssh *s);
 /*
- * If there is a listener and this process has connected to it, start ssh to X, which is of the kind
+ * If there is a listener and this process has connected to it, start ssh to HOST, which is of the kind
  * HOST_SSH, with the other end as its standard input and output; remove the listener, and end an ssh
  * that was started before. If ssh cannot start, the connection is closed.
  */
-void ssh_accept(struct ssh *s, const struct host *x);
+void ssh_accept(struct ssh *s, const struct host *host);
 /* End the ssh, and remove the listener. */
 void ssh_close(struct ssh *s);
 /*
- * The connection to X broke before an answer came. Wait until ssh ends, and report the reason. Return
+ * The connection to HOST broke before an answer came. Wait until ssh ends, and report the reason. Return
  * an exit code.
  */
-int ssh_complain(struct ssh *s, const struct host *x);
+int ssh_complain(struct ssh *s, const struct host *host);
 
 #endif

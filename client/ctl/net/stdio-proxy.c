@@ -14,8 +14,8 @@
 
 #include "cleanup.h"
 #include "ctl.h"
+#include "output-writer.h"
 #include "stdio-proxy.h"
-#include "writer.h"
 
 #define DEFAULT_SOCKET "/run/mprofd/http.sock"
 #define PIECE	       (64u << 10)

@@ -50,39 +50,39 @@ static int part_failed(int error)
  * Read the part of the trace OPERAND of HOSTS that S selects, and write it to the bundle as member
  * M. Return an exit code.
  */
-static int read_member(struct bundle_job *x, struct bundle_member *m, const struct hosts *hosts, const char *operand,
+static int read_member(struct bundle_job *j, struct bundle_member *m, const struct hosts *hosts, const char *operand,
 		       const struct selection *s)
 {
-	const struct ctl ctl = {.hosts = *hosts, .json = x->ctl->json};
+	const struct ctl ctl = {.hosts = *hosts, .json = j->ctl->json};
 	CLEANUP(input_deinit) struct input in = {0};
 	CLEANUP(bundle_part_deinitp) struct bundle_part part = {0};
-	int r = bundle_part_init(&part, x->bundle, m);
+	int r = bundle_part_init(&part, j->bundle, m);
 
 	if (r)
 		return part_failed(r);
-	r = input_run(&in, &ctl, &part.consumer, operand, s, false, x->verb);
+	r = input_run(&in, &ctl, &part.consumer, operand, s, false, j->verb);
 	if (r == INPUT_REFUSED)
 		return part_failed(in.refused);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
-	x->verdict = r == CTL_DAMAGED ? r : x->verdict;
+	j->verdict = r == CTL_DAMAGED ? r : j->verdict;
 	r = bundle_part_finish(&part);
 	return r ? part_failed(r) : CTL_OK;
 }
 
-static int take_file(struct bundle_job *x, const struct trace_source *t)
+static int take_file(struct bundle_job *j, const struct trace_source *t)
 {
 	struct selection none = {0};
 	const char *name = t->kind == SOURCE_STDIN ? "stdin" : t->name, *slash = strrchr(name, '/');
 	struct bundle_member *m;
 
-	if (x->last) {
-		say_usage(x->verb, "--last selects from the daemon's traces, but %s is a file", x->trace);
-		trace_source_other(t, x->trace);
+	if (j->last) {
+		say_usage(j->verb, "--last selects from the daemon's traces, but %s is a file", j->trace);
+		trace_source_other(t, j->trace);
 		return CTL_USAGE;
 	}
-	m = bundle_add(x->bundle, x->trace, slash && slash[1] ? slash + 1 : name, -1, -1);
-	return m ? read_member(x, m, &x->ctl->hosts, x->trace, &none) : say_memory();
+	m = bundle_add(j->bundle, j->trace, slash && slash[1] ? slash + 1 : name, -1, -1);
+	return m ? read_member(j, m, &j->ctl->hosts, j->trace, &none) : say_memory();
 }
 
 /*
@@ -90,7 +90,7 @@ static int take_file(struct bundle_job *x, const struct trace_source *t)
  * clock of the run. JSON is the daemon's description of the capture, or of the guest's stream.
  * Return an exit code.
  */
-static int take_stream(struct bundle_job *x, struct http *h, const struct trace_source *t, const json_t *json,
+static int take_stream(struct bundle_job *j, struct http *h, const struct trace_source *t, const json_t *json,
 		       int64_t number, struct mprof_clocks *clocks)
 {
 	const char *name = json_string_value(json_object_get(json, t->kind == SOURCE_CAPTURE ? "domain" : "name"));
@@ -98,7 +98,7 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 	CLEANUP(freep) char *on_hub = api_hub_guest(json);
 	CLEANUP(freep) char *operand = NULL;
 	char run_text[24], stream_text[24];
-	struct selection s = {.last = x->last, .stream = stream_text};
+	struct selection s = {.last = j->last, .stream = stream_text};
 	struct bundle_member *m;
 	int r;
 
@@ -109,10 +109,10 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 	if (asprintf(&operand, "%s:%s", t->kind == SOURCE_CAPTURE ? "capture" : "domain", t->name) < 0)
 		return say_memory();
 	name = on_hub ? on_hub : name;
-	m = bundle_add(x->bundle, x->trace, name ? name : t->name, run, number);
+	m = bundle_add(j->bundle, j->trace, name ? name : t->name, run, number);
 	if (!m)
 		return say_memory();
-	r = read_member(x, m, &t->hosts, operand, &s);
+	r = read_member(j, m, &t->hosts, operand, &s);
 	if (r || number >= MPROF_STREAM_HOST)
 		return r;
 	r = clocks_read(clocks, h, t, &s);
@@ -148,33 +148,33 @@ static int ask_host(struct http *h, const json_t *json, struct bundle_host *host
 	return r;
 }
 
-static int take_streams(struct bundle_job *x, struct http *h, const struct trace_source *t, const json_t *json)
+static int take_streams(struct bundle_job *j, struct http *h, const struct trace_source *t, const json_t *json)
 {
 	const json_t *streams = json_object_get(json, "streams");
-	size_t first = x->bundle->n, i;
+	size_t first = j->bundle->n, i;
 	struct mprof_clocks clocks = {0};
 	struct bundle_host host;
 	const json_t *stream;
 	int r = ask_host(h, json, &host);
 
 	if (!json_array_size(streams)) {
-		say("%s has no stream", x->trace);
+		say("%s has no stream", j->trace);
 		return CTL_NOT_FOUND;
 	}
 	json_array_foreach(streams, i, stream)
 	{
-		if (r || x->bundle->n == BUNDLE_MEMBERS_MAX)
+		if (r || j->bundle->n == BUNDLE_MEMBERS_MAX)
 			break;
-		r = take_stream(x, h, t, json, json_integer_value(json_object_get(stream, "stream")), &clocks);
+		r = take_stream(j, h, t, json, json_integer_value(json_object_get(stream, "stream")), &clocks);
 	}
-	for (i = first; i < x->bundle->n; i++) {
-		x->bundle->list[i].clocks = clocks;
-		x->bundle->list[i].host = host;
+	for (i = first; i < j->bundle->n; i++) {
+		j->bundle->list[i].clocks = clocks;
+		j->bundle->list[i].host = host;
 	}
 	return r;
 }
 
-static int take_remote(struct bundle_job *x, struct trace_source *t, bool settled)
+static int take_remote(struct bundle_job *j, struct trace_source *t, bool settled)
 {
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	json_t *json = NULL;
@@ -183,30 +183,30 @@ static int take_remote(struct bundle_job *x, struct trace_source *t, bool settle
 	if (!r && !settled)
 		r = trace_source_ask(t, &h);
 	r = r ? r : trace_source_json(t, &h, &json);
-	r = r ? r : take_streams(x, &h, t, json);
+	r = r ? r : take_streams(j, &h, t, json);
 	json_decref(json);
-	if ((r == CTL_UNREACHABLE || r == CTL_NOT_FOUND) && t->name == x->trace)
+	if ((r == CTL_UNREACHABLE || r == CTL_NOT_FOUND) && t->name == j->trace)
 		say("there is no file %s either", t->name);
 	return r;
 }
 
-static int take(struct bundle_job *x, const char *trace)
+static int take(struct bundle_job *j, const char *trace)
 {
 	const struct selection none = {0};
 	struct trace_source t;
-	bool settled = trace_source_parse(&t, &x->ctl->hosts, trace, true);
-	int r = trace_source_check(&t, &none, x->verb);
+	bool settled = trace_source_parse(&t, &j->ctl->hosts, trace, true);
+	int r = trace_source_check(&t, &none, j->verb);
 
-	x->trace = trace;
+	j->trace = trace;
 	if (r)
 		return r;
-	if (x->bundle->n == BUNDLE_MEMBERS_MAX) {
+	if (j->bundle->n == BUNDLE_MEMBERS_MAX) {
 		say("a bundle holds at most %u streams", BUNDLE_MEMBERS_MAX);
 		return CTL_FAILED;
 	}
 	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN)
-		return take_file(x, &t);
-	return take_remote(x, &t, settled);
+		return take_file(j, &t);
+	return take_remote(j, &t, settled);
 }
 
 /* ---- the report */

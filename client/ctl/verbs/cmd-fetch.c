@@ -10,11 +10,11 @@
 
 #include "cleanup.h"
 #include "clock-file.h"
-#include "clocks.h"
 #include "download.h"
 #include "follow.h"
 #include "options.h"
 #include "output.h"
+#include "stamp-clocks.h"
 #include "trace-source.h"
 #include "verbs.h"
 

@@ -65,9 +65,9 @@ static void view_deinit(struct view *v)
 
 /* ---- reading the traces */
 
-static int aside_failed(const struct viewed *t, int error)
+static int aside_failed(const struct viewed *v, int error)
 {
-	if (t->part.reported)
+	if (v->part.reported)
 		return CTL_FAILED;
 	if (error == -ENOMEM)
 		return say_memory();
@@ -146,9 +146,9 @@ static char *private_path(struct view *v, const char *operand)
 	return path;
 }
 
-static int add(struct html *h, const struct viewed *t)
+static int add(struct html *h, const struct viewed *v)
 {
-	return t->is_memory ? html_add_memory(h, html_name(t->memory.operand), t->memory.fd, 0) : html_add(h, &t->part);
+	return v->is_memory ? html_add_memory(h, html_name(v->memory.operand), v->memory.fd, 0) : html_add(h, &v->part);
 }
 
 static int write_page(struct view *v)

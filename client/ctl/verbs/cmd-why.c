@@ -39,26 +39,26 @@ struct query {
 	json_t *answers;
 };
 
-static void query_deinit(struct query *a)
+static void query_deinit(struct query *q)
 {
-	a->why = mprof_why_free(a->why);
-	modeller_deinit(&a->modeller);
-	free(a->chosen);
-	json_decref(a->answers);
+	q->why = mprof_why_free(q->why);
+	modeller_deinit(&q->modeller);
+	free(q->chosen);
+	json_decref(q->answers);
 }
 
-static bool in_period(const struct query *a, uint32_t thread)
+static bool in_period(const struct query *q, uint32_t thread)
 {
-	return a->modeller.view->threads[thread].created >= period_from(a->period);
+	return q->modeller.view->threads[thread].created >= period_from(q->period);
 }
 
 /*
  * Choose the threads whose id is the number NAME. Return false if NAME is no number or no thread in
  * the period has that id.
  */
-static bool choose_id(struct query *a, const char *name)
+static bool choose_id(struct query *q, const char *name)
 {
-	const struct mprof_model_view *v = a->modeller.view;
+	const struct mprof_model_view *v = q->modeller.view;
 	bool found = false;
 	char *end;
 	long long id;
@@ -68,95 +68,95 @@ static bool choose_id(struct query *a, const char *name)
 	if (end == name || *end || errno)
 		return false;
 	for (uint32_t i = 0; i < v->n_threads; i++)
-		if (v->threads[i].id == id && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(a, i)) {
-			a->chosen[i] = CHOSEN;
+		if (v->threads[i].id == id && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(q, i)) {
+			q->chosen[i] = CHOSEN;
 			found = true;
 		}
 	return found;
 }
 
-static bool choose_labelled(struct query *a, const char *glob)
+static bool choose_labelled(struct query *q, const char *glob)
 {
-	CLEANUP(freep) uint8_t *labelled = modeller_labelled(&a->modeller, glob);
-	const struct mprof_model_view *v = a->modeller.view;
+	CLEANUP(freep) uint8_t *labelled = modeller_labelled(&q->modeller, glob);
+	const struct mprof_model_view *v = q->modeller.view;
 
 	if (!labelled)
 		return false;
 	for (uint32_t i = 0; i < v->n_threads; i++)
-		if (labelled[i] && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(a, i))
-			a->chosen[i] = CHOSEN;
+		if (labelled[i] && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(q, i))
+			q->chosen[i] = CHOSEN;
 	return true;
 }
 
 /*
  * Choose the threads that the program marked to be resolved and that never were. Count all marked
- * threads in A->marked.
+ * threads in Q->marked.
  */
-static void choose_expected(struct query *a)
+static void choose_expected(struct query *q)
 {
-	const struct mprof_model_view *v = a->modeller.view;
+	const struct mprof_model_view *v = q->modeller.view;
 
 	for (uint32_t i = 0; i < v->n_expectations; i++) {
 		const struct mprof_expectation *e = &v->expectations[i];
 
-		if (!in_period(a, e->thread) || (v->threads[e->final].flags & MPROF_THREAD_ROOT))
+		if (!in_period(q, e->thread) || (v->threads[e->final].flags & MPROF_THREAD_ROOT))
 			continue;
-		a->marked++;
+		q->marked++;
 		if (!(v->threads[e->final].flags & MPROF_THREAD_RESOLVED))
-			a->chosen[e->thread] = CHOSEN;
+			q->chosen[e->thread] = CHOSEN;
 	}
 }
 
-static bool choose(struct query *a, const char *name)
+static bool choose(struct query *q, const char *name)
 {
-	a->chosen = calloc((size_t)a->modeller.view->n_threads + 1, 1);
-	if (!a->chosen)
+	q->chosen = calloc((size_t)q->modeller.view->n_threads + 1, 1);
+	if (!q->chosen)
 		return false;
-	choose_expected(a);
+	choose_expected(q);
 	if (!name)
 		return true;
-	memset(a->chosen, 0, a->modeller.view->n_threads);
-	return choose_id(a, name) || choose_labelled(a, name);
+	memset(q->chosen, 0, q->modeller.view->n_threads);
+	return choose_id(q, name) || choose_labelled(q, name);
 }
 
 /*
- * Append the answers for the chosen threads to A->answers: for the resolved threads if RESOLVED is
+ * Append the answers for the chosen threads to Q->answers: for the resolved threads if RESOLVED is
  * true, otherwise for the unresolved ones. Threads that became aliases of the same thread share one
  * answer. Return false without memory.
  */
-static bool answer(struct query *a, bool resolved)
+static bool answer(struct query *q, bool resolved)
 {
-	const struct mprof_model_view *v = a->modeller.view;
+	const struct mprof_model_view *v = q->modeller.view;
 	uint32_t final;
 
 	for (uint32_t i = 0; i < v->n_threads; i++) {
-		final = mprof_why_final(a->why, i);
-		if (!(a->chosen[i] & CHOSEN) || (a->chosen[final] & ANSWERED) ||
+		final = mprof_why_final(q->why, i);
+		if (!(q->chosen[i] & CHOSEN) || (q->chosen[final] & ANSWERED) ||
 		    !(v->threads[final].flags & MPROF_THREAD_RESOLVED) == resolved)
 			continue;
-		a->chosen[final] |= ANSWERED;
-		if (a->n < ANSWERS_MAX)
-			a->answered[a->n] = i;
-		if (a->n++ < ANSWERS_MAX && json_array_append_new(a->answers, why_json(&a->modeller, a->why, i)) < 0)
+		q->chosen[final] |= ANSWERED;
+		if (q->n < ANSWERS_MAX)
+			q->answered[q->n] = i;
+		if (q->n++ < ANSWERS_MAX && json_array_append_new(q->answers, why_json(&q->modeller, q->why, i)) < 0)
 			return false;
 	}
 	return true;
 }
 
-static json_t *query_json(struct query *a, const struct input *in)
+static json_t *query_json(struct query *q, const struct input *in)
 {
 	uint64_t lost = 0;
 	json_t *object;
 
-	a->answers = json_array();
-	if (!a->answers || !answer(a, false) || !answer(a, true))
+	q->answers = json_array();
+	if (!q->answers || !answer(q, false) || !answer(q, true))
 		return NULL;
 	for (unsigned int i = 0; i < in->streams; i++)
 		lost += in->stream[i].totals.lost_packets;
-	object = json_pack("{sO sI sI sI sI so}", "answers", a->answers, "left_out",
-			   (json_int_t)(a->n > ANSWERS_MAX ? a->n - ANSWERS_MAX : 0), "should_resolve",
-			   (json_int_t)a->marked, "lost_packets", (json_int_t)lost, "cut_bytes",
-			   (json_int_t)in->cut_bytes, "last", why_last_json(&a->modeller, a->why));
+	object = json_pack("{sO sI sI sI sI so}", "answers", q->answers, "left_out",
+			   (json_int_t)(q->n > ANSWERS_MAX ? q->n - ANSWERS_MAX : 0), "should_resolve",
+			   (json_int_t)q->marked, "lost_packets", (json_int_t)lost, "cut_bytes",
+			   (json_int_t)in->cut_bytes, "last", why_last_json(&q->modeller, q->why));
 	return object;
 }
 
@@ -164,45 +164,45 @@ static json_t *query_json(struct query *a, const struct input *in)
  * Print the answers in JSON as sentences. If LAST is true, also print which thread ran last,
  * because the guest crashed or may have crashed. Return an exit code.
  */
-static int show(const struct query *a, const json_t *json, struct timing *timing, bool last)
+static int show(const struct query *q, const json_t *json, struct timing *timing, bool last)
 {
 	CLEANUP(mprof_explanation_freep)
-	struct mprof_explanation *explanation = mprof_explanation_new(a->modeller.view, a->why, a->modeller.names);
+	struct mprof_explanation *explanation = mprof_explanation_new(q->modeller.view, q->why, q->modeller.names);
 
 	if (!explanation)
 		return say_memory();
-	return why_show(json, explanation, timing, a->answered, a->n < ANSWERS_MAX ? a->n : ANSWERS_MAX,
+	return why_show(json, explanation, timing, q->answered, q->n < ANSWERS_MAX ? q->n : ANSWERS_MAX,
 			!last			? 0
-			: a->modeller.one_guest ? 1
-						: a->modeller.view->n_streams);
+			: q->modeller.one_guest ? 1
+						: q->modeller.view->n_streams);
 }
 
-static int query_print(struct query *a, struct trace_args *from)
+static int query_print(struct query *q, struct trace_args *from)
 {
 	const struct operands *left = &from->left;
 	const char *name = from->rest;
 	json_t *json;
 	int r;
 
-	if (!modeller_finish(&a->modeller))
+	if (!modeller_finish(&q->modeller))
 		return say_memory();
-	a->why = mprof_why_new(a->modeller.view);
-	if (!a->why || !choose(a, name))
+	q->why = mprof_why_new(q->modeller.view);
+	if (!q->why || !choose(q, name))
 		return say_memory();
-	json = query_json(a, &from->in);
+	json = query_json(q, &from->in);
 	if (!json)
 		return say_memory();
-	if (name && !a->n) {
+	if (name && !q->n) {
 		json_decref(json);
 		say("there is no thread with the id or a label like \"%s\"", name);
 		return CTL_NOT_FOUND;
 	}
-	modeller_range(&a->modeller, &from->timing);
+	modeller_range(&q->modeller, &from->timing);
 	timing_json_walls(&from->timing, json);
 	timing_json_uncertainty(&from->timing, json);
 	r = from->ctl->json
 		    ? json_print(json)
-		    : show(a, json, &from->timing, end_reason_is_crash(from->ctl, left->at[0], &from->selection));
+		    : show(q, json, &from->timing, end_reason_is_crash(from->ctl, left->at[0], &from->selection));
 	json_decref(json);
 	return r;
 }

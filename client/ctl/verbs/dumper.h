@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "consumer.h"
-#include "writer.h"
+#include "output-writer.h"
 
 struct filter;
 struct timing;

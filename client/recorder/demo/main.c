@@ -15,7 +15,7 @@
 
 #include <mprof/recorder-file.h>
 
-#include "guest.h"
+#include "demo-guest.h"
 
 #define NS_PER_S 1000000000ull
 

@@ -127,7 +127,7 @@ struct mprof_publisher_xen {
 };
 
 /*
- * Open *F as mprof_xen_open() does, start its thread, and fill *P with functions that use F. Rings are
+ * Open *X as mprof_xen_open() does, start its thread, and fill *P with functions that use X. Rings are
  * called `NAME.PID RING`; NAME has 1 to 39 bytes. Return 0 or -errno.
  *
  * A child of fork() is not recorded: it opens a publisher of its own, in a struct of its own, after
@@ -139,8 +139,8 @@ struct mprof_publisher_xen {
  * until the process ends, and the next process that opens Xen removes the keys. In a child of fork() it does
  * nothing.
  */
-int mprof_publisher_xen_open(struct mprof_publisher_xen *f, struct mprof_publisher *p, const char *name);
-void mprof_publisher_xen_close(struct mprof_publisher_xen *f);
+int mprof_publisher_xen_open(struct mprof_publisher_xen *x, struct mprof_publisher *p, const char *name);
+void mprof_publisher_xen_close(struct mprof_publisher_xen *x);
 
 #ifdef __cplusplus
 }

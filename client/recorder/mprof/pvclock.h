@@ -29,20 +29,20 @@ struct mprof_pvclock {
 
 #define MPROF_PVCLOCK_STABLE 1u /* bit of FLAGS */
 
-/* Return the system time, ns, of the counter's value TSC by the private copy T of a record. */
-static inline uint64_t mprof_pvclock_ns(const struct mprof_pvclock *t, uint64_t tsc)
+/* Return the system time, ns, of the counter's value TSC by the private copy P of a record. */
+static inline uint64_t mprof_pvclock_ns(const struct mprof_pvclock *p, uint64_t tsc)
 {
-	uint64_t delta = tsc > t->tsc_timestamp ? tsc - t->tsc_timestamp : 0, low, high;
+	uint64_t delta = tsc > p->tsc_timestamp ? tsc - p->tsc_timestamp : 0, low, high;
 
 	/* A record that is not Xen's may have any shift. */
-	if (t->tsc_shift >= 0)
-		delta = t->tsc_shift < 64 ? delta << t->tsc_shift : 0;
+	if (p->tsc_shift >= 0)
+		delta = p->tsc_shift < 64 ? delta << p->tsc_shift : 0;
 	else
-		delta = t->tsc_shift > -64 ? delta >> -t->tsc_shift : 0;
+		delta = p->tsc_shift > -64 ? delta >> -p->tsc_shift : 0;
 	/* The product of 64 and 32 bits without its low 32 bits. */
-	low = (delta & UINT32_MAX) * t->tsc_to_system_mul;
-	high = (delta >> 32) * t->tsc_to_system_mul;
-	return t->system_time + high + (low >> 32);
+	low = (delta & UINT32_MAX) * p->tsc_to_system_mul;
+	high = (delta >> 32) * p->tsc_to_system_mul;
+	return p->system_time + high + (low >> 32);
 }
 
 /*

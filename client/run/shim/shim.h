@@ -101,15 +101,15 @@ struct run_control *control_get(void);
 /* Tell the keeper that the process ends by itself. */
 void process_exits(void);
 
-/* ---- ring.c: the rings; ring.h has their events ---- */
+/* ---- thread-events.c: the rings; thread-events.h has their events ---- */
 
 /* Return a ring for the thread TID, or NULL: its own until ring_return(), or one that threads share. */
 struct slot *ring_take(int tid);
-void ring_return(struct slot *r);
+void ring_return(struct slot *s);
 /* Forget all rings: the process is a forked child, and the mappings are not in its memory. */
 void rings_forget(void);
 
-/* ---- runtime.c: OCaml 5 ---- */
+/* ---- runtime-start.c: OCaml 5 ---- */
 
 /* If the program has the runtime of OCaml 5, turn its runtime events on. Called before main(). */
 void runtime_start(void);

@@ -5,7 +5,7 @@
  * (MADV_WIPEONFORK), so the child stops at once, also after a bare clone(). Rings and notes are not
  * mapped in the child (MADV_DONTFORK). The child begins its own with its first event.
  */
-#include "ring.h"
+#include "thread-events.h"
 
 #include <linux/un.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * woke it resolves the wait, and the thread reads it. An object that a thread has locked tries to
  * read that thread.
  */
-#include "ring.h"
+#include "thread-events.h"
 
 #define WAIT_BLOCK 256u /* ids that a thread takes at once */
 
@@ -38,10 +38,10 @@ static struct object *named(const void *place, int64_t on, enum mprof_thread_typ
 }
 
 /* The wait ID of the thread is over. */
-static void record_end(struct slot *r, struct self *s, int64_t id, int64_t resolver, const char *failure)
+static void record_end(struct slot *slot, struct self *s, int64_t id, int64_t resolver, const char *failure)
 {
-	ring_resolves(r, resolver, id, failure);
-	mprof_recorder_read(&r->recorder, s->tid, id);
+	ring_resolves(slot, resolver, id, failure);
+	mprof_recorder_read(&slot->recorder, s->tid, id);
 	s->unread = 0;
 }
 

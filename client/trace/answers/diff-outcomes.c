@@ -71,11 +71,11 @@ static bool should(const struct diff_side *s, uint32_t thread)
  * Add GOOD and BAD, of which one may be MPROF_NONE, as a victim of KIND. Return false without
  * memory.
  */
-static bool add_victim(struct outcome_search *j, uint32_t kind, uint32_t good, uint32_t bad)
+static bool add_victim(struct outcome_search *search, uint32_t kind, uint32_t good, uint32_t bad)
 {
-	const struct diff_side *s = &j->d->side[kind == MPROF_DIFF_BAD_WAITS || kind == MPROF_DIFF_BAD_FAILS];
-	uint32_t own = s == &j->d->side[BAD] ? bad : good, final = final_of(s, own);
-	struct victim *v = grow_add(&j->victims, sizeof(*v));
+	const struct diff_side *s = &search->d->side[kind == MPROF_DIFF_BAD_WAITS || kind == MPROF_DIFF_BAD_FAILS];
+	uint32_t own = s == &search->d->side[BAD] ? bad : good, final = final_of(s, own);
+	struct victim *v = grow_add(&search->victims, sizeof(*v));
 
 	if (!v)
 		return false;
@@ -84,8 +84,8 @@ static bool add_victim(struct outcome_search *j, uint32_t kind, uint32_t good, u
 		.bad = bad,
 		.kind = kind,
 		.cause = s->why->root[final],
-		.should_resolve = (good != MPROF_NONE && should(&j->d->side[GOOD], good)) ||
-				  (bad != MPROF_NONE && should(&j->d->side[BAD], bad)),
+		.should_resolve = (good != MPROF_NONE && should(&search->d->side[GOOD], good)) ||
+				  (bad != MPROF_NONE && should(&search->d->side[BAD], bad)),
 		.labelled = diff_label(s, own) != MPROF_NONE,
 	};
 	if (kind == MPROF_DIFF_BAD_FAILS || kind == MPROF_DIFF_GOOD_FAILS)
@@ -93,9 +93,9 @@ static bool add_victim(struct outcome_search *j, uint32_t kind, uint32_t good, u
 	return true;
 }
 
-static bool judge_pair(struct outcome_search *j, uint32_t good, uint32_t bad)
+static bool judge_pair(struct outcome_search *s, uint32_t good, uint32_t bad)
 {
-	const struct diff_side *g = &j->d->side[GOOD], *b = &j->d->side[BAD];
+	const struct diff_side *g = &s->d->side[GOOD], *b = &s->d->side[BAD];
 	enum fate of_good = fate_of(g, good), of_bad = fate_of(b, bad);
 	uint64_t g_ns, b_ns;
 
@@ -103,20 +103,20 @@ static bool judge_pair(struct outcome_search *j, uint32_t good, uint32_t bad)
 	if (of_good == of_bad || (final_of(g, good) != good && final_of(b, bad) != bad))
 		return true;
 	if (of_bad == FATE_FAILED)
-		return add_victim(j, MPROF_DIFF_BAD_FAILS, good, bad);
+		return add_victim(s, MPROF_DIFF_BAD_FAILS, good, bad);
 	if (of_good == FATE_FAILED)
-		return add_victim(j, MPROF_DIFF_GOOD_FAILS, good, bad);
+		return add_victim(s, MPROF_DIFF_GOOD_FAILS, good, bad);
 	g_ns = took(g, good);
 	b_ns = took(b, bad);
 	if (of_bad == FATE_WAITS ? b_ns > g_ns : g_ns > b_ns)
-		return add_victim(j, of_bad == FATE_WAITS ? MPROF_DIFF_BAD_WAITS : MPROF_DIFF_GOOD_WAITS, good, bad);
-	j->d->view.not_due++;
+		return add_victim(s, of_bad == FATE_WAITS ? MPROF_DIFF_BAD_WAITS : MPROF_DIFF_GOOD_WAITS, good, bad);
+	s->d->view.not_due++;
 	return true;
 }
 
-static bool judge_unmatched(struct outcome_search *j, int side, uint32_t thread)
+static bool judge_unmatched(struct outcome_search *search, int side, uint32_t thread)
 {
-	const struct diff_side *s = &j->d->side[side];
+	const struct diff_side *s = &search->d->side[side];
 	const struct mprof_thread *t = diff_thread(s, thread);
 	uint32_t good = side == GOOD ? thread : MPROF_NONE, bad = side == BAD ? thread : MPROF_NONE;
 
@@ -124,36 +124,36 @@ static bool judge_unmatched(struct outcome_search *j, int side, uint32_t thread)
 	if (final_of(s, thread) != thread)
 		return true;
 	if (t->flags & MPROF_THREAD_NEVER_RESOLVED)
-		return add_victim(j, side == GOOD ? MPROF_DIFF_GOOD_WAITS : MPROF_DIFF_BAD_WAITS, good, bad);
-	if (fails(t) && j->failures[s->shapes[t->failure]] == 1u << side)
-		return add_victim(j, side == GOOD ? MPROF_DIFF_GOOD_FAILS : MPROF_DIFF_BAD_FAILS, good, bad);
+		return add_victim(search, side == GOOD ? MPROF_DIFF_GOOD_WAITS : MPROF_DIFF_BAD_WAITS, good, bad);
+	if (fails(t) && search->failures[s->shapes[t->failure]] == 1u << side)
+		return add_victim(search, side == GOOD ? MPROF_DIFF_GOOD_FAILS : MPROF_DIFF_BAD_FAILS, good, bad);
 	return true;
 }
 
-static void note_failures(struct outcome_search *j, int side)
+static void note_failures(struct outcome_search *search, int side)
 {
-	const struct diff_side *s = &j->d->side[side];
+	const struct diff_side *s = &search->d->side[side];
 
 	for (uint32_t i = 0; i < s->view->n_threads; i++)
 		if (s->match[i] == MPROF_NONE && fails(diff_thread(s, i)))
-			j->failures[s->shapes[diff_thread(s, i)->failure]] |= (uint8_t)(1u << side);
+			search->failures[s->shapes[diff_thread(s, i)->failure]] |= (uint8_t)(1u << side);
 }
 
-static bool judge_all(struct outcome_search *j)
+static bool judge_all(struct outcome_search *s)
 {
-	const struct diff_side *g = &j->d->side[GOOD], *b = &j->d->side[BAD];
+	const struct diff_side *g = &s->d->side[GOOD], *b = &s->d->side[BAD];
 
-	note_failures(j, GOOD);
-	note_failures(j, BAD);
+	note_failures(s, GOOD);
+	note_failures(s, BAD);
 	for (uint32_t i = 0; i < g->view->n_threads; i++) {
 		if (g->match[i] == MPROF_NONE ? !diff_is_reported(g, i)
 					      : !diff_is_reported(g, i) && !diff_is_reported(b, g->match[i]))
 			continue;
-		if (!(g->match[i] == MPROF_NONE ? judge_unmatched(j, GOOD, i) : judge_pair(j, i, g->match[i])))
+		if (!(g->match[i] == MPROF_NONE ? judge_unmatched(s, GOOD, i) : judge_pair(s, i, g->match[i])))
 			return false;
 	}
 	for (uint32_t i = 0; i < b->view->n_threads; i++)
-		if (b->match[i] == MPROF_NONE && diff_is_reported(b, i) && !judge_unmatched(j, BAD, i))
+		if (b->match[i] == MPROF_NONE && diff_is_reported(b, i) && !judge_unmatched(s, BAD, i))
 			return false;
 	return true;
 }
@@ -179,16 +179,16 @@ static int compare_victims(const void *a, const void *b)
  * Make one outcome of all victims of one cause; its GOOD and BAD are the first victim. Return false
  * without memory.
  */
-static bool join_victims(struct outcome_search *j)
+static bool join_victims(struct outcome_search *s)
 {
-	struct victim *list = j->victims.items;
+	struct victim *list = s->victims.items;
 	struct mprof_diff_outcome *o = NULL;
 
-	if (j->victims.n)
-		qsort(list, j->victims.n, sizeof(*list), compare_victims);
-	for (uint32_t i = 0; i < j->victims.n; i++) {
+	if (s->victims.n)
+		qsort(list, s->victims.n, sizeof(*list), compare_victims);
+	for (uint32_t i = 0; i < s->victims.n; i++) {
 		if (!i || list[i].kind != list[i - 1].kind || list[i].cause != list[i - 1].cause) {
-			o = grow_add(&j->d->outcomes, sizeof(*o));
+			o = grow_add(&s->d->outcomes, sizeof(*o));
 			if (!o)
 				return false;
 			*o = (struct mprof_diff_outcome){

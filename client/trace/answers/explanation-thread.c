@@ -1,7 +1,7 @@
 /* The history of one thread: its creation, what it did, what was done to it, and its end. */
 #include <inttypes.h>
 
-#include "explanation.h"
+#include "explanation-parts.h"
 #include "why-index.h"
 
 #define ACTIONS_MAX 40u
@@ -112,17 +112,17 @@ static void tell_action(struct mprof_explanation *e, uint32_t i, bool received)
  * Return the next action in the order of time, an interaction, or MPROF_NONE after the last.
  * *RECEIVED: it is a signal that the thread received.
  */
-static uint32_t actions_next(const struct mprof_explanation *e, struct actions *d, bool *received)
+static uint32_t actions_next(const struct mprof_explanation *e, struct actions *actions, bool *received)
 {
 	const struct mprof_interaction *list = e->view->interactions;
-	uint32_t i = d->own;
+	uint32_t i = actions->own;
 
-	*received = d->signals_left && (i == MPROF_NONE || d->signals[0] < i);
+	*received = actions->signals_left && (i == MPROF_NONE || actions->signals[0] < i);
 	if (*received) {
-		i = *d->signals++;
-		d->signals_left--;
+		i = *actions->signals++;
+		actions->signals_left--;
 	} else if (i != MPROF_NONE) {
-		d->own = list[i].next;
+		actions->own = list[i].next;
 	}
 	return i;
 }

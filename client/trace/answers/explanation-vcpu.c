@@ -3,7 +3,7 @@
 
 #include <mprof/ids.h>
 
-#include "explanation.h"
+#include "explanation-parts.h"
 
 enum did { RAN, WAITED, BLOCKED, PAUSED, NEITHER, DID };
 

@@ -1,7 +1,7 @@
 /* Explain why a thread waits, and what ran last. */
 #include <inttypes.h>
 
-#include "explanation.h"
+#include "explanation-parts.h"
 
 #define WAITS_MAX 8u /* waits of a resolved thread that are told, each for the next thread */
 

@@ -4,7 +4,7 @@
  * Invariant: the pieces in order, without gaps, are the text. Adjacent texts on one line that name
  * no thread and state no time are one piece.
  */
-#include "explanation.h"
+#include "explanation-parts.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

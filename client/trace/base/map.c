@@ -100,70 +100,70 @@ void map_put(struct map *map, uint64_t key, uint32_t value)
  * that does not fit.
  */
 
-void intern_init(struct intern *s, uint64_t seed)
+void intern_init(struct intern *intern, uint64_t seed)
 {
-	*s = (struct intern){0};
-	map_init(&s->map, seed);
+	*intern = (struct intern){0};
+	map_init(&intern->map, seed);
 }
 
-void intern_deinit(struct intern *s)
+void intern_deinit(struct intern *intern)
 {
-	grow_deinit(&s->list);
-	grow_deinit(&s->arena);
-	map_deinit(&s->map);
+	grow_deinit(&intern->list);
+	grow_deinit(&intern->arena);
+	map_deinit(&intern->map);
 }
 
-static uint64_t hash(const struct intern *s, const char *text, size_t bytes)
+static uint64_t hash(const struct intern *intern, const char *text, size_t bytes)
 {
-	uint64_t h = map_mix(bytes, s->map.seed), word;
+	uint64_t h = map_mix(bytes, intern->map.seed), word;
 
 	for (; bytes >= 8; text += 8, bytes -= 8) {
 		memcpy(&word, text, 8);
-		h = map_mix(h ^ word, s->map.seed);
+		h = map_mix(h ^ word, intern->map.seed);
 	}
 	if (!bytes)
 		return h;
 	word = 0;
 	memcpy(&word, text, bytes);
-	return map_mix(h ^ word, s->map.seed);
+	return map_mix(h ^ word, intern->map.seed);
 }
 
-static bool equal(const struct intern *s, uint32_t i, const char *text, size_t bytes)
+static bool equal(const struct intern *intern, uint32_t i, const char *text, size_t bytes)
 {
-	return intern_at(s, i)->bytes == bytes && (!bytes || !memcmp(intern_text(s, i), text, bytes));
+	return intern_at(intern, i)->bytes == bytes && (!bytes || !memcmp(intern_text(intern, i), text, bytes));
 }
 
-static uint32_t append(struct intern *s, uint64_t key, const char *text, size_t bytes)
+static uint32_t append(struct intern *intern, uint64_t key, const char *text, size_t bytes)
 {
 	struct mprof_string *string;
 
-	if (!map_reserve(&s->map, 1) || !grow_reserve(&s->list, sizeof(*string), 1) ||
-	    !grow_reserve(&s->arena, 1, (uint32_t)bytes))
+	if (!map_reserve(&intern->map, 1) || !grow_reserve(&intern->list, sizeof(*string), 1) ||
+	    !grow_reserve(&intern->arena, 1, (uint32_t)bytes))
 		return MPROF_NONE;
-	string = grow_take(&s->list, sizeof(*string));
-	*string = (struct mprof_string){.offset = s->arena.n, .bytes = (uint32_t)bytes};
+	string = grow_take(&intern->list, sizeof(*string));
+	*string = (struct mprof_string){.offset = intern->arena.n, .bytes = (uint32_t)bytes};
 	if (bytes)
-		memcpy((char *)s->arena.items + s->arena.n, text, bytes);
-	s->arena.n += (uint32_t)bytes;
-	map_put(&s->map, key, s->list.n - 1);
-	return s->list.n - 1;
+		memcpy((char *)intern->arena.items + intern->arena.n, text, bytes);
+	intern->arena.n += (uint32_t)bytes;
+	map_put(&intern->map, key, intern->list.n - 1);
+	return intern->list.n - 1;
 }
 
-uint32_t intern_add(struct intern *s, const char *text, size_t bytes)
+uint32_t intern_add(struct intern *intern, const char *text, size_t bytes)
 {
-	uint64_t key = hash(s, text, bytes);
+	uint64_t key = hash(intern, text, bytes);
 	uint32_t i;
 
-	if (!s->list.n && append(s, hash(s, "", 0), "", 0) == MPROF_NONE)
+	if (!intern->list.n && append(intern, hash(intern, "", 0), "", 0) == MPROF_NONE)
 		return MPROF_NONE;
-	while ((i = map_get(&s->map, key)) != MPROF_NONE) {
-		if (equal(s, i, text, bytes))
+	while ((i = map_get(&intern->map, key)) != MPROF_NONE) {
+		if (equal(intern, i, text, bytes))
 			return i;
 		key++;
 	}
-	if (bytes > UINT32_MAX - 1 - s->arena.n) {
-		s->lost++;
+	if (bytes > UINT32_MAX - 1 - intern->arena.n) {
+		intern->lost++;
 		return 0;
 	}
-	return append(s, key, text, bytes);
+	return append(intern, key, text, bytes);
 }

@@ -61,22 +61,22 @@ struct intern {
 	uint64_t lost; /* texts that did not fit into an arena of 4 GiB */
 };
 
-void intern_init(struct intern *s, uint64_t seed);
-void intern_deinit(struct intern *s);
+void intern_init(struct intern *intern, uint64_t seed);
+void intern_deinit(struct intern *intern);
 /*
  * Add the text of BYTES bytes at TEXT, unless it is there already. Return its number, or MPROF_NONE
  * without memory. A text that does not fit gets the number of the empty text.
  */
-uint32_t intern_add(struct intern *s, const char *text, size_t bytes);
+uint32_t intern_add(struct intern *intern, const char *text, size_t bytes);
 
-static inline const struct mprof_string *intern_at(const struct intern *s, uint32_t i)
+static inline const struct mprof_string *intern_at(const struct intern *intern, uint32_t i)
 {
-	return (const struct mprof_string *)s->list.items + i;
+	return (const struct mprof_string *)intern->list.items + i;
 }
 
-static inline const char *intern_text(const struct intern *s, uint32_t i)
+static inline const char *intern_text(const struct intern *intern, uint32_t i)
 {
-	return (const char *)s->arena.items + intern_at(s, i)->offset;
+	return (const char *)intern->arena.items + intern_at(intern, i)->offset;
 }
 
 #endif

@@ -40,7 +40,7 @@ static inline bool time_read(struct batch *in, uint32_t word, uint64_t *time)
  * Read a stack of N codewords, whose first PREFIX frames are those of the previous stack, and store
  * its node in RECORD. Return MPROF_OK; MPROF_END when the event is not plain; MPROF_NOMEM.
  */
-static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
+static inline enum mprof_status stack_read(struct mprof_mem *m, struct batch *in, struct mem_record *record,
 					   uint64_t prefix, uint32_t n)
 {
 	struct mem_stack *s = &in->domain->stack;
@@ -52,7 +52,7 @@ static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in
 	if (prefix > s->n || n > MEM_STACK_WORDS_PLAIN || !mem_has(&in->rest, n * WORD_BYTES) ||
 	    s->room - prefix < n * MEM_STACK_WORD_FRAMES)
 		return MPROF_END;
-	if (!mem_stack_plain(s, &in->rest, (uint32_t)prefix, n, &d->codes))
+	if (!mem_stack_plain(s, &in->rest, (uint32_t)prefix, n, &m->codes))
 		return MPROF_NOMEM;
 	if (!in->tree)
 		return MPROF_OK;
@@ -62,7 +62,7 @@ static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in
 	return record->node == MPROF_NONE ? MPROF_NOMEM : MPROF_OK;
 }
 
-static inline enum mprof_status alloc_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
+static inline enum mprof_status alloc_read(struct mprof_mem *m, struct batch *in, struct mem_record *record,
 					   uint32_t id)
 {
 	struct mem_bytes *b = &in->rest;
@@ -90,14 +90,14 @@ static inline enum mprof_status alloc_read(struct mprof_mem *d, struct batch *in
 		n = mprof_load16(b->at);
 		b->at += 2;
 	}
-	return stack_read(d, in, record, prefix, n);
+	return stack_read(m, in, record, prefix, n);
 }
 
 /*
  * Read the next event into RECORD. Return MPROF_OK; MPROF_END when there is none, or when it is not
  * plain; MPROF_NOMEM.
  */
-static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
+static inline enum mprof_status event_read(struct mprof_mem *m, struct batch *in, struct mem_record *record,
 					   uint64_t *allocs)
 {
 	enum mprof_status r;
@@ -117,7 +117,7 @@ static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in
 		record->kind = id == MEM_ID_PROMOTE ? MPROF_MEM_PROMOTE : MPROF_MEM_COLLECT;
 		record->id = (int64_t)(in->next_id - 1 - delta);
 	} else if (id == MEM_ID_ALLOC || (id > MEM_ID_SHORT && id <= MEM_ID_SHORT + MEM_SHORT_MAX)) {
-		r = alloc_read(d, in, record, id);
+		r = alloc_read(m, in, record, id);
 		if (r)
 			return r;
 		record->number = (*allocs)++;
@@ -130,39 +130,39 @@ static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in
 }
 
 /*
- * Return true when D's open packet can have more plain events. A skipped packet has no bytes left
+ * Return true when M's open packet can have more plain events. A skipped packet has no bytes left
  * and no domain.
  */
-static bool is_plain(const struct mprof_mem *d)
+static bool is_plain(const struct mprof_mem *m)
 {
-	if (!d->open || d->over || d->rest.at == d->rest.end || d->domain == &d->other)
+	if (!m->open || m->over || m->rest.at == m->rest.end || m->domain == &m->other)
 		return false;
-	return !d->options.stacks || (d->domain->has_stack && !d->domain->stack.lost);
+	return !m->options.stacks || (m->domain->has_stack && !m->domain->stack.lost);
 }
 
-enum mprof_status mem_batch_read(struct mprof_mem *d, struct mem_tree *tree, struct mem_record *records,
+enum mprof_status mem_batch_read(struct mprof_mem *m, struct mem_tree *tree, struct mem_record *records,
 				 uint64_t *allocs, uint32_t *n)
 {
-	struct batch in = {.rest = d->rest, .domain = d->domain, .tree = tree, .stacks = d->options.stacks};
+	struct batch in = {.rest = m->rest, .domain = m->domain, .tree = tree, .stacks = m->options.stacks};
 	enum mprof_status r = MPROF_OK;
 	const uint8_t *at;
 
 	*n = 0;
-	if (!is_plain(d))
+	if (!is_plain(m))
 		return MPROF_OK;
-	in.base_us = d->packet.begin_us & ~(uint64_t)MEM_CLOCK_MASK;
-	in.begin = d->packet.begin_us & MEM_CLOCK_MASK;
+	in.base_us = m->packet.begin_us & ~(uint64_t)MEM_CLOCK_MASK;
+	in.begin = m->packet.begin_us & MEM_CLOCK_MASK;
 	in.last_us = in.domain->last_us;
-	in.latest_us = mem_packet_latest(&d->packet);
-	in.next_id = d->next_id;
+	in.latest_us = mem_packet_latest(&m->packet);
+	in.next_id = m->next_id;
 	at = in.rest.at;
-	while (*n < MEM_BATCH && !(r = event_read(d, &in, &records[*n], allocs))) {
+	while (*n < MEM_BATCH && !(r = event_read(m, &in, &records[*n], allocs))) {
 		at = in.rest.at;
 		++*n;
 	}
 	/* Put back the event that was begun, if there is one. */
-	d->rest.at = at;
-	d->next_id = in.next_id;
+	m->rest.at = at;
+	m->next_id = in.next_id;
 	in.domain->last_us = in.last_us;
 	return r == MPROF_NOMEM ? r : MPROF_OK;
 }

@@ -27,12 +27,12 @@ struct mem_record {
 };
 
 /*
- * Read the next events of D's open packet into RECORDS, at most MEM_BATCH. Add their stacks to
+ * Read the next events of M's open packet into RECORDS, at most MEM_BATCH. Add their stacks to
  * TREE, unless it is NULL. *ALLOCS is the number of allocs so far, and is updated. Store the number
  * of events in *N; if it is less than MEM_BATCH, get the next event by mprof_mem_next(). Return
  * MPROF_OK or MPROF_NOMEM.
  */
-enum mprof_status mem_batch_read(struct mprof_mem *d, struct mem_tree *tree, struct mem_record *records,
+enum mprof_status mem_batch_read(struct mprof_mem *m, struct mem_tree *tree, struct mem_record *records,
 				 uint64_t *allocs, uint32_t *n);
 
 #endif

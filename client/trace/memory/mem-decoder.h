@@ -122,20 +122,20 @@ struct mprof_mem {
  * Store and count damage in the open packet at the byte AT points to, after which SKIPPED bytes are
  * skipped. Return MPROF_CORRUPT.
  */
-enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, const uint8_t *at,
+enum mprof_status mem_damaged(struct mprof_mem *m, enum mprof_mem_damage_reason reason, const uint8_t *at,
 			      uint64_t skipped);
 
 /* ---- mem-info.c ---- */
 
 /* Return true when the open packet begins a recording. */
-bool mem_info_is(const struct mprof_mem *d);
+bool mem_info_is(const struct mprof_mem *m);
 /*
  * Begin the recording that the open packet describes. Return MPROF_OK; MPROF_CORRUPT, with the
  * previous recording still there; or MPROF_NOMEM, with no recording.
  */
-enum mprof_status mem_info_read(struct mprof_mem *d);
+enum mprof_status mem_info_read(struct mprof_mem *m);
 /* Release the current recording. */
-void mem_info_forget(struct mprof_mem *d);
+void mem_info_forget(struct mprof_mem *m);
 
 /* ---- mem-events.c ---- */
 
@@ -143,11 +143,11 @@ void mem_info_forget(struct mprof_mem *d);
  * Find the domain of the open packet and check the domain's caches. Return MPROF_OK or
  * MPROF_CORRUPT.
  */
-enum mprof_status mem_events_begin(struct mprof_mem *d);
+enum mprof_status mem_events_begin(struct mprof_mem *m);
 /*
  * Store the next event of the open packet in *EVENT and return MPROF_OK. Return MPROF_END after the
  * last one, or MPROF_CORRUPT, or MPROF_NOMEM.
  */
-enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *event);
+enum mprof_status mem_events_next(struct mprof_mem *m, struct mprof_mem_event *event);
 
 #endif

@@ -9,26 +9,26 @@
 
 #include "mem-decoder.h"
 
-static struct mem_domain *domain_get(struct mprof_mem *d, uint16_t number)
+static struct mem_domain *domain_get(struct mprof_mem *m, uint16_t number)
 {
 	struct mem_domain *new;
 
-	for (uint32_t i = 0; i < d->n_domains; i++)
-		if (d->domains[i]->number == number)
-			return d->domains[i];
-	new = d->n_domains < MPROF_MEM_DOMAINS_MAX ? calloc(1, sizeof(*new)) : NULL;
+	for (uint32_t i = 0; i < m->n_domains; i++)
+		if (m->domains[i]->number == number)
+			return m->domains[i];
+	new = m->n_domains < MPROF_MEM_DOMAINS_MAX ? calloc(1, sizeof(*new)) : NULL;
 	if (!new)
-		return &d->other;
+		return &m->other;
 	new->number = number;
-	new->last_us = d->info.start_us;
-	d->domains[d->n_domains++] = new;
+	new->last_us = m->info.start_us;
+	m->domains[m->n_domains++] = new;
 	return new;
 }
 
 /* Return true when stacks of DOMAIN are decoded. The first call allocates the domain's caches. */
-static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
+static bool domain_stacks(struct mprof_mem *m, struct mem_domain *domain)
 {
-	if (!d->options.stacks || domain == &d->other)
+	if (!m->options.stacks || domain == &m->other)
 		return false;
 	if (!domain->has_stack) {
 		domain->has_stack = true;
@@ -42,30 +42,30 @@ static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
  * Before version 3 the ids show each missing packet. In version 3 domains can interleave, and the
  * check of one bucket shows most missing packets.
  */
-static bool follows(struct mprof_mem *d, const struct mem_domain *domain)
+static bool follows(struct mprof_mem *m, const struct mem_domain *domain)
 {
-	const struct mem_packet *p = &d->packet;
+	const struct mem_packet *p = &m->packet;
 
 	if (p->version < 3 && p->first_id != domain->end_id && p->first_id != domain->next_id)
 		return false;
 	return p->check_bucket == MEM_NO_CHECK ||
-	       mem_stack_check(&domain->stack, &d->codes, p->check_bucket, p->check_next, p->check_code);
+	       mem_stack_check(&domain->stack, &m->codes, p->check_bucket, p->check_next, p->check_code);
 }
 
-enum mprof_status mem_events_begin(struct mprof_mem *d)
+enum mprof_status mem_events_begin(struct mprof_mem *m)
 {
-	const struct mem_packet *p = &d->packet;
-	struct mem_domain *domain = d->domain = domain_get(d, p->domain);
+	const struct mem_packet *p = &m->packet;
+	struct mem_domain *domain = m->domain = domain_get(m, p->domain);
 	bool whole;
 
-	d->next_id = p->first_id;
-	d->misses_ids = false;
-	whole = !domain_stacks(d, domain) || follows(d, domain);
+	m->next_id = p->first_id;
+	m->misses_ids = false;
+	whole = !domain_stacks(m, domain) || follows(m, domain);
 	domain->end_id = domain->next_id = p->end_id;
 	if (whole)
 		return MPROF_OK;
 	domain->stack.lost = true;
-	return mem_damaged(d, MPROF_MEM_DAMAGE_STACKS, d->bytes, 0);
+	return mem_damaged(m, MPROF_MEM_DAMAGE_STACKS, m->bytes, 0);
 }
 
 /*
@@ -74,82 +74,82 @@ enum mprof_status mem_events_begin(struct mprof_mem *d)
  * time after the packet's end was stamped before the packet began, by a clock that stepped back:
  * then set a bit in *FLAGS.
  */
-static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
+static uint64_t event_time(struct mprof_mem *m, uint32_t word, uint8_t *flags)
 {
-	const struct mem_packet *p = &d->packet;
+	const struct mem_packet *p = &m->packet;
 	uint64_t low = word & MEM_CLOCK_MASK, t = (p->begin_us & ~(uint64_t)MEM_CLOCK_MASK) + low;
 	uint64_t latest = mem_packet_latest(p);
 
 	if (low < (p->begin_us & MEM_CLOCK_MASK))
 		t += 1u << MEM_CLOCK_BITS;
-	if (t > latest || t < d->domain->last_us) {
-		d->totals.clock_steps++;
+	if (t > latest || t < m->domain->last_us) {
+		m->totals.clock_steps++;
 		*flags |= MPROF_MEM_CLOCK_STEPPED;
-		return d->domain->last_us;
+		return m->domain->last_us;
 	}
-	d->domain->last_us = t;
+	m->domain->last_us = t;
 	return t;
 }
 
 /* Report an invalid event at AT, and skip the packet from there on. */
-static enum mprof_status packet_damaged(struct mprof_mem *d, const uint8_t *at)
+static enum mprof_status packet_damaged(struct mprof_mem *m, const uint8_t *at)
 {
-	uint64_t skipped = (uint64_t)(d->rest.end - at);
+	uint64_t skipped = (uint64_t)(m->rest.end - at);
 
-	d->domain->no_names = true;
-	if (d->domain->has_stack)
-		d->domain->stack.lost = true;
-	d->rest.at = d->rest.end;
-	d->misses_ids = true;
-	return mem_damaged(d, MPROF_MEM_DAMAGE_EVENT, at, skipped);
+	m->domain->no_names = true;
+	if (m->domain->has_stack)
+		m->domain->stack.lost = true;
+	m->rest.at = m->rest.end;
+	m->misses_ids = true;
+	return mem_damaged(m, MPROF_MEM_DAMAGE_EVENT, at, skipped);
 }
 
-static enum mprof_status location_next(struct mprof_mem *d, const uint8_t *at)
+static enum mprof_status location_next(struct mprof_mem *m, const uint8_t *at)
 {
-	struct mem_domain *domain = d->domain;
+	struct mem_domain *domain = m->domain;
 
-	if (d->options.stacks && !domain->no_names &&
-	    mem_names_read(&domain->names, &d->rest, &d->codes) == MEM_NAMES_OK)
+	if (m->options.stacks && !domain->no_names &&
+	    mem_names_read(&domain->names, &m->rest, &m->codes) == MEM_NAMES_OK)
 		return MPROF_OK;
 	/*
 	 * A packet with location events has nothing else, and no event needs the locations: skip
 	 * its other bytes.
 	 */
-	d->rest.at = d->rest.end;
-	if (!d->options.stacks)
+	m->rest.at = m->rest.end;
+	if (!m->options.stacks)
 		return MPROF_OK;
 	if (domain->no_names) {
-		d->totals.unnamed++;
+		m->totals.unnamed++;
 		return MPROF_OK;
 	}
 	domain->no_names = true;
-	return mem_damaged(d, MPROF_MEM_DAMAGE_NAMES, at, (uint64_t)(d->rest.end - at));
+	return mem_damaged(m, MPROF_MEM_DAMAGE_NAMES, at, (uint64_t)(m->rest.end - at));
 }
 
 /*
  * Read the stack of an alloc, N codewords after a prefix of PREFIX frames, into *E. Return false
  * when the bytes end inside the codewords.
  */
-static bool stack_next(struct mprof_mem *d, struct mprof_mem_event *e, uint64_t prefix, uint32_t n)
+static bool stack_next(struct mprof_mem *m, struct mprof_mem_event *e, uint64_t prefix, uint32_t n)
 {
-	struct mem_domain *domain = d->domain;
+	struct mem_domain *domain = m->domain;
 	enum mem_stack_result r;
 
 	e->stack = NULL;
 	e->frames = e->common = 0;
 	e->prefix = (uint32_t)prefix;
-	if (!domain_stacks(d, domain)) {
-		if (d->options.stacks) {
-			d->totals.stackless++;
+	if (!domain_stacks(m, domain)) {
+		if (m->options.stacks) {
+			m->totals.stackless++;
 			e->flags |= MPROF_MEM_NO_STACK;
 		}
-		return mem_stack_skip(&d->rest, n);
+		return mem_stack_skip(&m->rest, n);
 	}
-	r = mem_stack_read(&domain->stack, &d->rest, prefix, n, &d->codes, &e->common);
+	r = mem_stack_read(&domain->stack, &m->rest, prefix, n, &m->codes, &e->common);
 	if (r && r != MEM_STACK_TRUNCATED)
 		return false;
 	if (r == MEM_STACK_TRUNCATED) {
-		d->totals.truncated++;
+		m->totals.truncated++;
 		e->flags |= MPROF_MEM_TRUNCATED;
 	}
 	e->stack = domain->stack.frames;
@@ -157,9 +157,9 @@ static bool stack_next(struct mprof_mem *d, struct mprof_mem_event *e, uint64_t 
 	return true;
 }
 
-static bool alloc_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t id)
+static bool alloc_next(struct mprof_mem *m, struct mprof_mem_event *e, uint32_t id)
 {
-	struct mem_bytes *b = &d->rest;
+	struct mem_bytes *b = &m->rest;
 	uint64_t prefix;
 	uint32_t n;
 
@@ -181,57 +181,57 @@ static bool alloc_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t 
 		n = mprof_load16(b->at);
 		b->at += 2;
 	}
-	e->id = (int64_t)d->next_id++;
-	return stack_next(d, e, prefix, n);
+	e->id = (int64_t)m->next_id++;
+	return stack_next(m, e, prefix, n);
 }
 
 /*
  * Read a promote or collect into *E. It identifies its object by the number of allocs since the
  * object's. Return false when the bytes end.
  */
-static bool end_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t id)
+static bool end_next(struct mprof_mem *m, struct mprof_mem_event *e, uint32_t id)
 {
 	uint64_t delta;
 
-	if (!mem_vint(&d->rest, &delta))
+	if (!mem_vint(&m->rest, &delta))
 		return false;
 	e->kind = id == MEM_ID_PROMOTE ? MPROF_MEM_PROMOTE : MPROF_MEM_COLLECT;
-	e->id = (int64_t)(d->next_id - 1 - delta);
+	e->id = (int64_t)(m->next_id - 1 - delta);
 	return true;
 }
 
-enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *e)
+enum mprof_status mem_events_next(struct mprof_mem *m, struct mprof_mem_event *e)
 {
 	const uint8_t *at;
 	enum mprof_status r;
 	uint32_t word, id;
 
-	while ((at = d->rest.at) < d->rest.end) {
-		if (!mem_has(&d->rest, 4))
-			return packet_damaged(d, at);
+	while ((at = m->rest.at) < m->rest.end) {
+		if (!mem_has(&m->rest, 4))
+			return packet_damaged(m, at);
 		word = mprof_load32(at);
 		id = word >> MEM_CLOCK_BITS;
-		d->rest.at += 4;
+		m->rest.at += 4;
 		if (id == MEM_ID_LOCATION) {
-			r = location_next(d, at);
+			r = location_next(m, at);
 			if (r)
 				return r;
 			continue;
 		}
 		e->flags = 0;
-		e->domain = d->packet.domain;
-		e->time_us = event_time(d, word, &e->flags);
+		e->domain = m->packet.domain;
+		e->time_us = event_time(m, word, &e->flags);
 		if (id == MEM_ID_PROMOTE || id == MEM_ID_COLLECT)
-			return end_next(d, e, id) ? MPROF_OK : packet_damaged(d, at);
+			return end_next(m, e, id) ? MPROF_OK : packet_damaged(m, at);
 		if (id == MEM_ID_ALLOC || (id > MEM_ID_SHORT && id <= MEM_ID_SHORT + MEM_SHORT_MAX))
-			return alloc_next(d, e, id) ? MPROF_OK : packet_damaged(d, at);
-		return packet_damaged(d, at);
+			return alloc_next(m, e, id) ? MPROF_OK : packet_damaged(m, at);
+		return packet_damaged(m, at);
 	}
-	if (d->domain)
-		d->domain->next_id = d->next_id;
-	if (d->next_id != d->packet.end_id && !d->misses_ids) {
-		d->misses_ids = true;
-		return mem_damaged(d, MPROF_MEM_DAMAGE_IDS, d->rest.end, 0);
+	if (m->domain)
+		m->domain->next_id = m->next_id;
+	if (m->next_id != m->packet.end_id && !m->misses_ids) {
+		m->misses_ids = true;
+		return mem_damaged(m, MPROF_MEM_DAMAGE_IDS, m->rest.end, 0);
 	}
 	return MPROF_END;
 }

@@ -124,7 +124,7 @@ static int place_compare(const void *a, const void *b)
 }
 
 /* Link the siblings whose total is not 0, sorted by total and name. Return false without memory. */
-static bool order(struct mprof_flame *f, const struct mprof_mem *d)
+static bool order(struct mprof_flame *f, const struct mprof_mem *m)
 {
 	struct place *places = malloc((f->nodes.n + 1u) * sizeof(*places));
 	uint32_t n = 0;
@@ -138,7 +138,7 @@ static bool order(struct mprof_flame *f, const struct mprof_mem *d)
 			continue;
 		places[n] = (struct place){.node = node, .text = "", .i = i};
 		if (node->name != MPROF_NONE)
-			places[n].text = mprof_mem_string(d, node->name, &places[n].bytes);
+			places[n].text = mprof_mem_string(m, node->name, &places[n].bytes);
 		n++;
 	}
 	qsort(places, n, sizeof(*places), place_compare);
@@ -156,10 +156,10 @@ static bool order(struct mprof_flame *f, const struct mprof_mem *d)
  * Compute the totals and the order of siblings. Call it when SELF of all nodes is set. Return false
  * without memory.
  */
-static bool mem_flame_finish(struct mprof_flame *f, const struct mprof_mem *d)
+static bool mem_flame_finish(struct mprof_flame *f, const struct mprof_mem *m)
 {
 	total(f);
-	return order(f, d);
+	return order(f, m);
 }
 
 struct mprof_flame *mprof_flame_free(struct mprof_flame *f)
@@ -200,49 +200,49 @@ struct level {
 	uint32_t location;
 };
 
-static uint32_t child(struct flame_build *m, uint32_t parent, enum mem_flame_key kind, uint32_t value)
+static uint32_t child(struct flame_build *f, uint32_t parent, enum mem_flame_key kind, uint32_t value)
 {
-	return mem_flame_child(m->flame, &m->map, parent, kind, value);
+	return mem_flame_child(f->flame, &f->map, parent, kind, value);
 }
 
-static bool is_hidden(struct flame_build *m, uint32_t name)
+static bool is_hidden(struct flame_build *f, uint32_t name)
 {
 	size_t bytes;
 	const char *text;
 
-	if (!m->options->n_hidden)
+	if (!f->options->n_hidden)
 		return false;
-	if (!m->hidden[name]) {
-		text = mprof_mem_string(m->d, name, &bytes);
-		m->hidden[name] = 1;
-		for (size_t i = 0; i < m->options->n_hidden; i++)
-			if (mem_clause_met(&m->options->hidden[i], text, bytes))
-				m->hidden[name] = 2;
+	if (!f->hidden[name]) {
+		text = mprof_mem_string(f->d, name, &bytes);
+		f->hidden[name] = 1;
+		for (size_t i = 0; i < f->options->n_hidden; i++)
+			if (mem_clause_met(&f->options->hidden[i], text, bytes))
+				f->hidden[name] = 2;
 	}
-	return m->hidden[name] == 2;
+	return f->hidden[name] == 2;
 }
 
 /*
  * Add the function at LOCATION to the stack: LEVEL moves to the function's node, unless the
  * function is hidden or skipped. Return false without memory.
  */
-static bool push(struct flame_build *m, struct level *level, uint32_t location)
+static bool push(struct flame_build *f, struct level *level, uint32_t location)
 {
-	uint32_t name = mprof_mem_location(m->d, location)->function, *added;
+	uint32_t name = mprof_mem_location(f->d, location)->function, *added;
 
-	if (is_hidden(m, name)) {
+	if (is_hidden(f, name)) {
 		level->location = MPROF_NONE;
 		return true;
 	}
 	level->location = location;
-	if (!m->options->recursion && m->on_stack[name])
+	if (!f->options->recursion && f->on_stack[name])
 		return true;
-	level->node = child(m, level->node, MEM_FLAME_NAME, name);
-	added = grow_add(&m->added, sizeof(*added));
+	level->node = child(f, level->node, MEM_FLAME_NAME, name);
+	added = grow_add(&f->added, sizeof(*added));
 	if (level->node == MPROF_NONE || !added)
 		return false;
 	*added = name;
-	m->on_stack[name]++;
+	f->on_stack[name]++;
 	return true;
 }
 
@@ -250,85 +250,85 @@ static bool push(struct flame_build *m, struct level *level, uint32_t location)
  * Count the samples of FROM, a node of the stack tree, at LEVEL's node, or at a place of allocation
  * below it. Return false without memory.
  */
-static bool count(struct flame_build *m, const struct level *level, const struct mprof_profile_node *from)
+static bool count(struct flame_build *f, const struct level *level, const struct mprof_profile_node *from)
 {
-	uint64_t weight = mem_weight(from, m->options->weight);
+	uint64_t weight = mem_weight(from, f->options->weight);
 	uint32_t node = level->node;
 
 	if (!weight)
 		return true;
-	if (m->options->sites && level->location != MPROF_NONE)
-		node = child(m, node, MEM_FLAME_LOCATION, level->location);
+	if (f->options->sites && level->location != MPROF_NONE)
+		node = child(f, node, MEM_FLAME_LOCATION, level->location);
 	if (node == MPROF_NONE)
 		return false;
-	mem_flame_at(m->flame, node)->self += weight;
-	mem_flame_at(m->flame, node)->allocs += from->allocs;
+	mem_flame_at(f->flame, node)->self += weight;
+	mem_flame_at(f->flame, node)->allocs += from->allocs;
 	return true;
 }
 
-static bool enter(struct flame_build *m)
+static bool enter(struct flame_build *f)
 {
-	const struct mprof_profile_node *from = &m->walk.nodes[m->walk.at];
-	const struct level *levels = m->levels.items;
+	const struct mprof_profile_node *from = &f->walk.nodes[f->walk.at];
+	const struct level *levels = f->levels.items;
 	struct level level = {.location = MPROF_NONE}, *new;
 
-	level.added = m->added.n;
+	level.added = f->added.n;
 	if (from->parent != MPROF_NONE)
-		level.node = levels[m->levels.n - 1].node;
+		level.node = levels[f->levels.n - 1].node;
 	if (from->code == MPROF_CODE_TRUNCATED || from->code == MPROF_CODE_UNKNOWN) {
-		level.node = child(m, level.node, MEM_FLAME_CODE, from->code);
+		level.node = child(f, level.node, MEM_FLAME_CODE, from->code);
 	} else if (from->parent != MPROF_NONE) {
-		const struct mprof_mem_code *code = mprof_mem_code(m->d, from->code);
+		const struct mprof_mem_code *code = mprof_mem_code(f->d, from->code);
 
 		for (uint32_t i = 0; i < code->locations; i++)
-			if (!push(m, &level, code->first_location + i))
+			if (!push(f, &level, code->first_location + i))
 				return false;
 	}
-	new = grow_add(&m->levels, sizeof(*new));
+	new = grow_add(&f->levels, sizeof(*new));
 	if (level.node == MPROF_NONE || !new)
 		return false;
 	*new = level;
-	return count(m, &level, from);
+	return count(f, &level, from);
 }
 
-static void leave(struct flame_build *m)
+static void leave(struct flame_build *f)
 {
-	const struct level *levels = m->levels.items;
-	const uint32_t *added = m->added.items;
-	uint32_t before = levels[--m->levels.n].added;
+	const struct level *levels = f->levels.items;
+	const uint32_t *added = f->added.items;
+	uint32_t before = levels[--f->levels.n].added;
 
-	while (m->added.n > before)
-		m->on_stack[added[--m->added.n]]--;
+	while (f->added.n > before)
+		f->on_stack[added[--f->added.n]]--;
 }
 
-static bool make(struct flame_build *m)
+static bool make(struct flame_build *f)
 {
 	enum mem_step step;
 
-	while ((step = mem_walk_next(&m->walk)) != MEM_WALK_END) {
+	while ((step = mem_walk_next(&f->walk)) != MEM_WALK_END) {
 		if (step == MEM_WALK_LEAVE)
-			leave(m);
-		else if (!enter(m))
+			leave(f);
+		else if (!enter(f))
 			return false;
 	}
-	return mem_flame_finish(m->flame, m->d);
+	return mem_flame_finish(f->flame, f->d);
 }
 
-static bool build_init(struct flame_build *m, struct mprof_profile *p)
+static bool build_init(struct flame_build *f, struct mprof_profile *p)
 {
-	m->names = mprof_mem_strings(m->d);
-	m->hidden = calloc(m->names + 1u, sizeof(*m->hidden));
-	m->on_stack = calloc(m->names + 1u, sizeof(*m->on_stack));
-	if (!m->hidden || !m->on_stack || !mem_walk_init(&m->walk, p))
+	f->names = mprof_mem_strings(f->d);
+	f->hidden = calloc(f->names + 1u, sizeof(*f->hidden));
+	f->on_stack = calloc(f->names + 1u, sizeof(*f->on_stack));
+	if (!f->hidden || !f->on_stack || !mem_walk_init(&f->walk, p))
 		return false;
-	map_init(&m->map, m->walk.seed);
+	map_init(&f->map, f->walk.seed);
 	return true;
 }
 
-struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *d,
+struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *mem,
 				    const struct mprof_flame_options *options)
 {
-	struct flame_build m = {.d = d, .options = options, .flame = mem_flame_new(profile_seed(p))};
+	struct flame_build m = {.d = mem, .options = options, .flame = mem_flame_new(profile_seed(p))};
 	bool done = m.flame && build_init(&m, p) && make(&m);
 
 	mem_walk_deinit(&m.walk);
@@ -381,14 +381,14 @@ static bool turn(struct mprof_flame *to, const struct mprof_flame *from, struct 
 	return true;
 }
 
-struct mprof_flame *mprof_flame_callers(const struct mprof_flame *f, const struct mprof_mem *d)
+struct mprof_flame *mprof_flame_callers(const struct mprof_flame *f, const struct mprof_mem *m)
 {
 	struct mprof_flame *to = mem_flame_new(f->seed);
 	struct map map;
 	bool done;
 
 	map_init(&map, f->seed);
-	done = to && turn(to, f, &map) && mem_flame_finish(to, d);
+	done = to && turn(to, f, &map) && mem_flame_finish(to, m);
 	map_deinit(&map);
 	return done ? to : mprof_flame_free(to);
 }

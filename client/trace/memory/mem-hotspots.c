@@ -62,93 +62,93 @@ static struct mprof_hotspot *spot_at(const struct mprof_hotspots *h, uint32_t i)
  * Return the index of the hotspot that MAP has for KEY. If there is none, add *SPOT. Return
  * MPROF_NONE without memory.
  */
-static uint32_t spot_get(struct hotspot_build *f, struct map *map, uint64_t key, const struct mprof_hotspot *spot)
+static uint32_t spot_get(struct hotspot_build *h, struct map *map, uint64_t key, const struct mprof_hotspot *spot)
 {
 	uint32_t i = map_get(map, key), *count;
 	struct mprof_hotspot *new;
 
 	if (i != MPROF_NONE)
 		return i;
-	if (!map_reserve(map, 1) || !grow_reserve(&f->h->list, sizeof(*new), 1) ||
-	    !grow_reserve(&f->on_stack, sizeof(*count), 1))
+	if (!map_reserve(map, 1) || !grow_reserve(&h->h->list, sizeof(*new), 1) ||
+	    !grow_reserve(&h->on_stack, sizeof(*count), 1))
 		return MPROF_NONE;
-	new = grow_take(&f->h->list, sizeof(*new));
+	new = grow_take(&h->h->list, sizeof(*new));
 	*new = *spot;
 	new->places[0] = new->places[1] = new->places[2] = MPROF_NONE;
-	count = grow_take(&f->on_stack, sizeof(*count));
+	count = grow_take(&h->on_stack, sizeof(*count));
 	*count = 0;
-	map_put(map, key, f->h->list.n - 1);
-	return f->h->list.n - 1;
+	map_put(map, key, h->h->list.n - 1);
+	return h->h->list.n - 1;
 }
 
-static uint32_t spot_named(struct hotspot_build *f, const struct mprof_mem_location *l)
+static uint32_t spot_named(struct hotspot_build *h, const struct mprof_mem_location *l)
 {
-	return spot_get(f, &f->spots, (uint64_t)l->file << 32 | l->function,
+	return spot_get(h, &h->spots, (uint64_t)l->file << 32 | l->function,
 			&(struct mprof_hotspot){.name = l->function, .file = l->file, .code = MPROF_NONE});
 }
 
-static uint32_t spot_unnamed(struct hotspot_build *f, uint32_t code)
+static uint32_t spot_unnamed(struct hotspot_build *h, uint32_t code)
 {
-	return spot_get(f, &f->codes, code,
+	return spot_get(h, &h->codes, code,
 			&(struct mprof_hotspot){.name = MPROF_NONE, .file = MPROF_NONE, .code = code});
 }
 
 /* Put the hotspot SPOT on the stack. Return false without memory, or if SPOT is MPROF_NONE. */
-static bool push(struct hotspot_build *f, uint32_t spot)
+static bool push(struct hotspot_build *h, uint32_t spot)
 {
 	uint32_t *count, *added;
 
 	if (spot == MPROF_NONE)
 		return false;
-	count = (uint32_t *)f->on_stack.items + spot;
+	count = (uint32_t *)h->on_stack.items + spot;
 	if ((*count)++ == 0)
-		spot_at(f->h, spot)->total += f->below[f->walk.at];
-	added = grow_add(&f->added, sizeof(*added));
+		spot_at(h->h, spot)->total += h->below[h->walk.at];
+	added = grow_add(&h->added, sizeof(*added));
 	if (added)
 		*added = spot;
 	return added;
 }
 
-static bool enter_code(struct hotspot_build *f, struct level *level, uint32_t i)
+static bool enter_code(struct hotspot_build *h, struct level *level, uint32_t i)
 {
-	const struct mprof_mem_code *code = mprof_mem_code(f->d, i);
+	const struct mprof_mem_code *code = mprof_mem_code(h->d, i);
 
 	for (uint32_t k = 0; k < code->locations; k++) {
 		level->place = code->first_location + k;
-		level->spot = spot_named(f, mprof_mem_location(f->d, level->place));
+		level->spot = spot_named(h, mprof_mem_location(h->d, level->place));
 		level->unnamed = 0;
-		if (!push(f, level->spot))
+		if (!push(h, level->spot))
 			return false;
 	}
 	if (code->locations || (level->spot != MPROF_NONE && ++level->unnamed <= BORROWED_MAX))
 		return true;
 	level->place = MPROF_NONE;
-	level->spot = spot_unnamed(f, i);
+	level->spot = spot_unnamed(h, i);
 	level->unnamed = BORROWED_MAX;
-	return push(f, level->spot);
+	return push(h, level->spot);
 }
 
 /*
  * Return the pair of CALLEE and CALLER, and create it if needed; valid until the next call. Return
  * NULL without memory.
  */
-static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t caller)
+static struct pair *pair_get(struct hotspot_build *h, uint32_t callee, uint32_t caller)
 {
 	uint64_t key = (uint64_t)callee << 32 | caller;
-	uint32_t i = map_get(&f->pairs, key);
+	uint32_t i = map_get(&h->pairs, key);
 	struct pair *pair;
 
 	if (i != MPROF_NONE)
-		return (struct pair *)f->pair_list.items + i;
-	if (f->pair_list.n == PAIRS_MAX)
-		return &f->beyond;
-	if (!map_reserve(&f->pairs, 1))
+		return (struct pair *)h->pair_list.items + i;
+	if (h->pair_list.n == PAIRS_MAX)
+		return &h->beyond;
+	if (!map_reserve(&h->pairs, 1))
 		return NULL;
-	pair = grow_add(&f->pair_list, sizeof(*pair));
+	pair = grow_add(&h->pair_list, sizeof(*pair));
 	if (!pair)
 		return NULL;
 	*pair = (struct pair){.sums = {.caller = caller, .callee = callee}, .node = MPROF_NONE};
-	map_put(&f->pairs, key, f->pair_list.n - 1);
+	map_put(&h->pairs, key, h->pair_list.n - 1);
 	return pair;
 }
 
@@ -156,10 +156,10 @@ static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t 
  * Add WEIGHT, which CALLEE allocates, to the pair of CALLEE with each other hotspot on the stack,
  * once for each hotspot. Return false without memory.
  */
-static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t weight)
+static bool count_callers(struct hotspot_build *h, uint32_t callee, uint64_t weight)
 {
-	const uint32_t *added = f->added.items;
-	uint32_t counted = 0, i = f->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
+	const uint32_t *added = h->added.items;
+	uint32_t counted = 0, i = h->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
 
 	/* Go from the innermost frame outwards. The limits bound the cost of deep stacks. */
 	while (i-- > 0 && counted < MPROF_HOTSPOT_CALLERS_MAX && steps-- > 0) {
@@ -167,12 +167,12 @@ static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t wei
 
 		if (added[i] == callee)
 			continue;
-		pair = pair_get(f, callee, added[i]);
+		pair = pair_get(h, callee, added[i]);
 		if (!pair)
 			return false;
-		if (pair->node == f->walk.at)
+		if (pair->node == h->walk.at)
 			continue;
-		pair->node = f->walk.at;
+		pair->node = h->walk.at;
 		pair->sums.samples += weight;
 		/* The first function that differs from CALLEE called it directly. */
 		if (!counted++)
@@ -181,61 +181,61 @@ static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t wei
 	return true;
 }
 
-static bool enter(struct hotspot_build *f)
+static bool enter(struct hotspot_build *h)
 {
-	const struct mprof_profile_node *node = &f->walk.nodes[f->walk.at];
-	const struct level *levels = f->levels.items;
+	const struct mprof_profile_node *node = &h->walk.nodes[h->walk.at];
+	const struct level *levels = h->levels.items;
 	struct level level = {.spot = MPROF_NONE, .place = MPROF_NONE}, *new;
-	uint64_t weight = mem_weight(node, f->weight);
+	uint64_t weight = mem_weight(node, h->weight);
 
 	if (node->parent != MPROF_NONE)
-		level = levels[f->levels.n - 1];
-	level.added = f->added.n;
+		level = levels[h->levels.n - 1];
+	level.added = h->added.n;
 	if (node->code == MPROF_CODE_TRUNCATED || node->code == MPROF_CODE_UNKNOWN) {
 		level.place = MPROF_NONE;
-		level.spot = spot_unnamed(f, node->code);
-		if (!push(f, level.spot))
+		level.spot = spot_unnamed(h, node->code);
+		if (!push(h, level.spot))
 			return false;
-	} else if (node->parent != MPROF_NONE && !enter_code(f, &level, node->code)) {
+	} else if (node->parent != MPROF_NONE && !enter_code(h, &level, node->code)) {
 		return false;
 	}
-	new = grow_add(&f->levels, sizeof(*new));
+	new = grow_add(&h->levels, sizeof(*new));
 	if (!new)
 		return false;
 	*new = level;
 	if (!weight || level.spot == MPROF_NONE)
 		return true;
-	spot_at(f->h, level.spot)->self += weight;
+	spot_at(h->h, level.spot)->self += weight;
 	if (level.place != MPROF_NONE)
-		f->at_place[level.place] += weight;
-	return count_callers(f, level.spot, weight);
+		h->at_place[level.place] += weight;
+	return count_callers(h, level.spot, weight);
 }
 
-static void leave(struct hotspot_build *f)
+static void leave(struct hotspot_build *h)
 {
-	const struct level *levels = f->levels.items;
-	uint32_t before = levels[--f->levels.n].added;
+	const struct level *levels = h->levels.items;
+	uint32_t before = levels[--h->levels.n].added;
 
-	while (f->added.n > before)
-		((uint32_t *)f->on_stack.items)[((uint32_t *)f->added.items)[--f->added.n]]--;
+	while (h->added.n > before)
+		((uint32_t *)h->on_stack.items)[((uint32_t *)h->added.items)[--h->added.n]]--;
 }
 
 /* ---- sorting the result ---- */
 
 /* Insert PLACE, a location, among the three places at which its function allocates most. */
-static void rank_place(struct hotspot_build *f, uint32_t place)
+static void rank_place(struct hotspot_build *h, uint32_t place)
 {
-	const struct mprof_mem_location *l = mprof_mem_location(f->d, place);
-	uint32_t i = map_get(&f->spots, (uint64_t)l->file << 32 | l->function), at = 2;
+	const struct mprof_mem_location *l = mprof_mem_location(h->d, place);
+	uint32_t i = map_get(&h->spots, (uint64_t)l->file << 32 | l->function), at = 2;
 	struct mprof_hotspot *spot;
 
 	if (i == MPROF_NONE)
 		return;
-	spot = spot_at(f->h, i);
+	spot = spot_at(h->h, i);
 	spot->n_places++;
-	if (spot->places[2] != MPROF_NONE && f->at_place[spot->places[2]] >= f->at_place[place])
+	if (spot->places[2] != MPROF_NONE && h->at_place[spot->places[2]] >= h->at_place[place])
 		return;
-	while (at > 0 && (spot->places[at - 1] == MPROF_NONE || f->at_place[spot->places[at - 1]] < f->at_place[place]))
+	while (at > 0 && (spot->places[at - 1] == MPROF_NONE || h->at_place[spot->places[at - 1]] < h->at_place[place]))
 		at--;
 	for (uint32_t k = 2; k > at; k--)
 		spot->places[k] = spot->places[k - 1];
@@ -281,34 +281,34 @@ static int pair_compare(const void *a, const void *b)
  * Sort the hotspots by SELF. IS[i] becomes the new index of the hotspot that had index i. Return
  * false without memory.
  */
-static bool order_spots(struct hotspot_build *f, uint32_t *is)
+static bool order_spots(struct hotspot_build *h, uint32_t *is)
 {
-	uint32_t n = f->h->list.n;
+	uint32_t n = h->h->list.n;
 	struct ranked *ranked = calloc(n + 1u, sizeof(*ranked));
 
 	if (!ranked)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		ranked[i] = (struct ranked){.spot = *spot_at(f->h, i), .name = "", .was = i};
+		ranked[i] = (struct ranked){.spot = *spot_at(h->h, i), .name = "", .was = i};
 		if (ranked[i].spot.name != MPROF_NONE)
-			ranked[i].name = mprof_mem_string(f->d, ranked[i].spot.name, &ranked[i].bytes);
+			ranked[i].name = mprof_mem_string(h->d, ranked[i].spot.name, &ranked[i].bytes);
 	}
 	qsort(ranked, n, sizeof(*ranked), ranked_compare);
 	for (uint32_t i = 0; i < n; i++) {
-		*spot_at(f->h, i) = ranked[i].spot;
+		*spot_at(h->h, i) = ranked[i].spot;
 		is[ranked[i].was] = i;
 	}
 	free(ranked);
 	return true;
 }
 
-static bool order_pairs(struct hotspot_build *f, const uint32_t *is)
+static bool order_pairs(struct hotspot_build *h, const uint32_t *is)
 {
-	struct pair *pairs = f->pair_list.items;
+	struct pair *pairs = h->pair_list.items;
 	struct mprof_hotspot_caller *caller;
-	uint32_t n = f->pair_list.n;
+	uint32_t n = h->pair_list.n;
 
-	if (!grow_reserve(&f->h->callers, sizeof(*caller), n))
+	if (!grow_reserve(&h->h->callers, sizeof(*caller), n))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		pairs[i].sums.caller = is[pairs[i].sums.caller];
@@ -317,9 +317,9 @@ static bool order_pairs(struct hotspot_build *f, const uint32_t *is)
 	if (n)
 		qsort(pairs, n, sizeof(*pairs), pair_compare);
 	for (uint32_t i = 0; i < n; i++) {
-		struct mprof_hotspot *callee = spot_at(f->h, pairs[i].sums.callee);
+		struct mprof_hotspot *callee = spot_at(h->h, pairs[i].sums.callee);
 
-		caller = grow_take(&f->h->callers, sizeof(*caller));
+		caller = grow_take(&h->h->callers, sizeof(*caller));
 		*caller = pairs[i].sums;
 		if (!callee->n_callers++)
 			callee->first_caller = i;
@@ -327,50 +327,50 @@ static bool order_pairs(struct hotspot_build *f, const uint32_t *is)
 	return true;
 }
 
-static bool order(struct hotspot_build *f)
+static bool order(struct hotspot_build *h)
 {
-	uint32_t *is = malloc((f->h->list.n + 1u) * sizeof(*is));
+	uint32_t *is = malloc((h->h->list.n + 1u) * sizeof(*is));
 	bool done;
 
-	for (uint32_t i = 0; i < f->places; i++)
-		if (f->at_place[i])
-			rank_place(f, i);
-	done = is && order_spots(f, is) && order_pairs(f, is);
+	for (uint32_t i = 0; i < h->places; i++)
+		if (h->at_place[i])
+			rank_place(h, i);
+	done = is && order_spots(h, is) && order_pairs(h, is);
 	free(is);
 	return done;
 }
 
-static bool find(struct hotspot_build *f, struct mprof_profile *p)
+static bool find(struct hotspot_build *h, struct mprof_profile *p)
 {
 	enum mem_step step;
 
-	if (!mem_walk_init(&f->walk, p))
+	if (!mem_walk_init(&h->walk, p))
 		return false;
-	map_init(&f->spots, f->walk.seed);
-	map_init(&f->codes, f->walk.seed);
-	map_init(&f->pairs, f->walk.seed);
-	f->places = mprof_mem_locations(f->d);
-	f->below = calloc(f->walk.n, sizeof(*f->below));
-	f->at_place = calloc(f->places + 1u, sizeof(*f->at_place));
-	if (!f->below || !f->at_place)
+	map_init(&h->spots, h->walk.seed);
+	map_init(&h->codes, h->walk.seed);
+	map_init(&h->pairs, h->walk.seed);
+	h->places = mprof_mem_locations(h->d);
+	h->below = calloc(h->walk.n, sizeof(*h->below));
+	h->at_place = calloc(h->places + 1u, sizeof(*h->at_place));
+	if (!h->below || !h->at_place)
 		return false;
-	for (uint32_t i = f->walk.n; i-- > 0;) {
-		f->below[i] += mem_weight(&f->walk.nodes[i], f->weight);
+	for (uint32_t i = h->walk.n; i-- > 0;) {
+		h->below[i] += mem_weight(&h->walk.nodes[i], h->weight);
 		if (i)
-			f->below[f->walk.nodes[i].parent] += f->below[i];
+			h->below[h->walk.nodes[i].parent] += h->below[i];
 	}
-	while ((step = mem_walk_next(&f->walk)) != MEM_WALK_END) {
+	while ((step = mem_walk_next(&h->walk)) != MEM_WALK_END) {
 		if (step == MEM_WALK_LEAVE)
-			leave(f);
-		else if (!enter(f))
+			leave(h);
+		else if (!enter(h))
 			return false;
 	}
-	return order(f);
+	return order(h);
 }
 
-struct mprof_hotspots *mprof_hotspots_new(struct mprof_profile *p, const struct mprof_mem *d, enum mprof_weight weight)
+struct mprof_hotspots *mprof_hotspots_new(struct mprof_profile *p, const struct mprof_mem *m, enum mprof_weight weight)
 {
-	struct hotspot_build f = {.d = d, .weight = weight, .h = calloc(1, sizeof(*f.h))};
+	struct hotspot_build f = {.d = m, .weight = weight, .h = calloc(1, sizeof(*f.h))};
 	bool done = f.h && find(&f, p);
 
 	mem_walk_deinit(&f.walk);

@@ -8,29 +8,29 @@
 
 #include "mem-decoder.h"
 
-bool mem_info_is(const struct mprof_mem *d)
+bool mem_info_is(const struct mprof_mem *m)
 {
-	const uint8_t *event = d->bytes + d->packet.header;
+	const uint8_t *event = m->bytes + m->packet.header;
 
-	return d->packet.bytes >= d->packet.header + 4 && mprof_load32(event) >> 25 == MEM_ID_INFO;
+	return m->packet.bytes >= m->packet.header + 4 && mprof_load32(event) >> 25 == MEM_ID_INFO;
 }
 
-void mem_info_forget(struct mprof_mem *d)
+void mem_info_forget(struct mprof_mem *m)
 {
-	for (uint32_t i = 0; i < d->n_domains; i++) {
-		mem_stack_deinit(&d->domains[i]->stack);
-		mem_names_deinit(&d->domains[i]->names);
-		free(d->domains[i]);
+	for (uint32_t i = 0; i < m->n_domains; i++) {
+		mem_stack_deinit(&m->domains[i]->stack);
+		mem_names_deinit(&m->domains[i]->names);
+		free(m->domains[i]);
 	}
-	d->n_domains = 0;
-	d->domain = NULL;
-	d->other = (struct mem_domain){.no_names = true};
-	if (d->has_codes)
-		mem_codes_deinit(&d->codes);
-	d->has_codes = d->has_info = false;
-	free(d->texts);
-	d->texts = NULL;
-	d->info = (struct mprof_mem_info){0};
+	m->n_domains = 0;
+	m->domain = NULL;
+	m->other = (struct mem_domain){.no_names = true};
+	if (m->has_codes)
+		mem_codes_deinit(&m->codes);
+	m->has_codes = m->has_info = false;
+	free(m->texts);
+	m->texts = NULL;
+	m->info = (struct mprof_mem_info){0};
 }
 
 /* Read a text up to its NUL. Return NULL when there is no NUL. */
@@ -72,30 +72,30 @@ static bool info_parse(struct mprof_mem_info *info, uint16_t version, struct mem
 	       (info->word_bytes == 4 || info->word_bytes == 8);
 }
 
-enum mprof_status mem_info_read(struct mprof_mem *d)
+enum mprof_status mem_info_read(struct mprof_mem *m)
 {
-	struct mem_bytes body = {d->bytes + d->packet.header + 4, d->bytes + d->packet.bytes};
+	struct mem_bytes body = {m->bytes + m->packet.header + 4, m->bytes + m->packet.bytes};
 	struct mprof_mem_info info;
 	size_t n = (size_t)(body.end - body.at);
 
 	/* Keep the previous recording and its names, because the caller still uses them. */
-	d->unreadable = !info_parse(&info, d->packet.version, body);
-	if (d->unreadable)
-		return mem_damaged(d, MPROF_MEM_DAMAGE_INFO, body.at, d->packet.bytes);
-	mem_info_forget(d);
+	m->unreadable = !info_parse(&info, m->packet.version, body);
+	if (m->unreadable)
+		return mem_damaged(m, MPROF_MEM_DAMAGE_INFO, body.at, m->packet.bytes);
+	mem_info_forget(m);
 	/* The texts must outlive the packet's bytes: parse a copy. */
-	d->texts = malloc(n);
-	if (!d->texts)
+	m->texts = malloc(n);
+	if (!m->texts)
 		return MPROF_NOMEM;
-	memcpy(d->texts, body.at, n);
-	body = (struct mem_bytes){(const uint8_t *)d->texts, (const uint8_t *)d->texts + n};
-	info_parse(&d->info, d->packet.version, body);
-	d->info.start_us = d->packet.begin_us;
-	d->has_codes = true;
-	if (!mem_codes_init(&d->codes, d->options.seed)) {
-		mem_info_forget(d);
+	memcpy(m->texts, body.at, n);
+	body = (struct mem_bytes){(const uint8_t *)m->texts, (const uint8_t *)m->texts + n};
+	info_parse(&m->info, m->packet.version, body);
+	m->info.start_us = m->packet.begin_us;
+	m->has_codes = true;
+	if (!mem_codes_init(&m->codes, m->options.seed)) {
+		mem_info_forget(m);
 		return MPROF_NOMEM;
 	}
-	d->has_info = true;
+	m->has_info = true;
 	return MPROF_OK;
 }

@@ -24,45 +24,45 @@ struct leak_build {
 	struct mprof_leaks *leaks;
 };
 
-static struct mprof_leak *leak_of(struct leak_build *f, uint32_t code)
+static struct mprof_leak *leak_of(struct leak_build *b, uint32_t code)
 {
-	uint32_t at = code < f->n_codes		     ? code
-		      : code == MPROF_CODE_TRUNCATED ? f->n_codes
-		      : code == MPROF_CODE_UNKNOWN   ? f->n_codes + 1
-						     : f->n_codes + 2;
+	uint32_t at = code < b->n_codes		     ? code
+		      : code == MPROF_CODE_TRUNCATED ? b->n_codes
+		      : code == MPROF_CODE_UNKNOWN   ? b->n_codes + 1
+						     : b->n_codes + 2;
 	struct mprof_leak *leak;
 
-	if (f->of_code[at] != MPROF_NONE)
-		return (struct mprof_leak *)f->leaks->list.items + f->of_code[at];
-	leak = grow_add(&f->leaks->list, sizeof(*leak));
+	if (b->of_code[at] != MPROF_NONE)
+		return (struct mprof_leak *)b->leaks->list.items + b->of_code[at];
+	leak = grow_add(&b->leaks->list, sizeof(*leak));
 	if (!leak)
 		return NULL;
 	*leak = (struct mprof_leak){.code = code, .node = MPROF_NONE};
-	f->of_code[at] = f->leaks->list.n - 1;
+	b->of_code[at] = b->leaks->list.n - 1;
 	return leak;
 }
 
 /* Count the live samples of each node for its code. Return false without memory. */
-static bool add_nodes(struct leak_build *f)
+static bool add_nodes(struct leak_build *b)
 {
-	for (uint32_t i = 0; i < f->n_nodes; i++) {
+	for (uint32_t i = 0; i < b->n_nodes; i++) {
 		struct mprof_leak *leak;
 
-		if (!f->nodes[i].live)
+		if (!b->nodes[i].live)
 			continue;
-		leak = leak_of(f, f->nodes[i].code);
+		leak = leak_of(b, b->nodes[i].code);
 		if (!leak)
 			return false;
-		leak->live += f->nodes[i].live;
-		if (leak->node != MPROF_NONE && leak->at_node >= f->nodes[i].live)
+		leak->live += b->nodes[i].live;
+		if (leak->node != MPROF_NONE && leak->at_node >= b->nodes[i].live)
 			continue;
 		leak->node = i;
-		leak->at_node = f->nodes[i].live;
+		leak->at_node = b->nodes[i].live;
 	}
 	return true;
 }
 
-static bool add_objects(struct leak_build *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
+static bool add_objects(struct leak_build *b, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
 {
 	uint64_t length = last_us > start_us ? last_us - start_us : 1;
 
@@ -74,7 +74,7 @@ static bool add_objects(struct leak_build *f, const struct mem_live *live, uint6
 		if (!object || !object->counted)
 			continue;
 		since = object->made_us > start_us ? object->made_us - start_us : 0;
-		leak = leak_of(f, f->nodes[object->node].code);
+		leak = leak_of(b, b->nodes[object->node].code);
 		if (!leak)
 			return false;
 		leak->parts[wide_part(since, length, MPROF_LEAK_PARTS)] += object->samples;
@@ -101,15 +101,15 @@ static void judge(struct mprof_leak *leak)
 	}
 }
 
-static bool find(struct leak_build *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
+static bool find(struct leak_build *b, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
 {
-	struct grow *list = &f->leaks->list;
+	struct grow *list = &b->leaks->list;
 
-	f->of_code = malloc((f->n_codes + 3u) * sizeof(*f->of_code));
-	if (!f->of_code)
+	b->of_code = malloc((b->n_codes + 3u) * sizeof(*b->of_code));
+	if (!b->of_code)
 		return false;
-	memset(f->of_code, 0xff, (f->n_codes + 3u) * sizeof(*f->of_code));
-	if (!add_nodes(f) || !add_objects(f, live, start_us, last_us))
+	memset(b->of_code, 0xff, (b->n_codes + 3u) * sizeof(*b->of_code));
+	if (!add_nodes(b) || !add_objects(b, live, start_us, last_us))
 		return false;
 	for (uint32_t i = 0; i < list->n; i++)
 		judge((struct mprof_leak *)list->items + i);
@@ -118,10 +118,10 @@ static bool find(struct leak_build *f, const struct mem_live *live, uint64_t sta
 	return true;
 }
 
-struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const struct mprof_mem *d, uint64_t start_us,
+struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const struct mprof_mem *m, uint64_t start_us,
 				    uint64_t last_us)
 {
-	struct leak_build f = {.n_codes = mprof_mem_codes(d), .leaks = calloc(1, sizeof(*f.leaks))};
+	struct leak_build f = {.n_codes = mprof_mem_codes(m), .leaks = calloc(1, sizeof(*f.leaks))};
 	bool done;
 
 	f.nodes = mprof_profile_nodes(p, &f.n_nodes);

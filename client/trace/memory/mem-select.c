@@ -81,15 +81,15 @@ bool mem_clause_met(const struct mprof_mem_clause *clause, const char *name, siz
 }
 
 /* Return a bit for each clause that matches a function of code I. */
-static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem *d, uint32_t i)
+static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem *m, uint32_t i)
 {
-	const struct mprof_mem_code *code = mprof_mem_code(d, i);
+	const struct mprof_mem_code *code = mprof_mem_code(m, i);
 	uint8_t met = 0;
 
 	for (uint32_t k = 0; k < code->locations; k++) {
 		size_t bytes;
 		const char *name =
-			mprof_mem_string(d, mprof_mem_location(d, code->first_location + k)->function, &bytes);
+			mprof_mem_string(m, mprof_mem_location(m, code->first_location + k)->function, &bytes);
 
 		for (uint8_t c = 0; c < s->filter.n_clauses; c++)
 			met |= (uint8_t)(mem_clause_met(&s->filter.clauses[c], name, bytes) << c);
@@ -101,7 +101,7 @@ static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem 
  * Evaluate the clauses for the nodes that the tree has got since the last call. Return false
  * without memory.
  */
-static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *d)
+static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *m)
 {
 	const struct mem_node *nodes = s->tree.nodes.items;
 	uint8_t *met;
@@ -114,7 +114,7 @@ static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *d)
 
 		met[s->nodes.n] = node->parent == MPROF_NONE ? 0 : met[node->parent];
 		if (node->code < MPROF_CODE_UNKNOWN)
-			met[s->nodes.n] |= code_met(s, d, node->code);
+			met[s->nodes.n] |= code_met(s, m, node->code);
 	}
 	return true;
 }
@@ -203,7 +203,7 @@ static bool bits_room(struct mprof_selection *s)
 	return true;
 }
 
-static enum mprof_status select_alloc(struct mprof_selection *s, const struct mprof_mem *d,
+static enum mprof_status select_alloc(struct mprof_selection *s, const struct mprof_mem *m,
 				      const struct mprof_mem_event *e)
 {
 	struct mem_object *object;
@@ -217,7 +217,7 @@ static enum mprof_status select_alloc(struct mprof_selection *s, const struct mp
 		return MPROF_OK;
 	if (s->filter.n_clauses)
 		node = mem_tree_node(&s->tree, e, &left_out);
-	if (node == MPROF_NONE || !nodes_meet(s, d))
+	if (node == MPROF_NONE || !nodes_meet(s, m))
 		return MPROF_NOMEM;
 	object = mem_live_add(&s->live, e->id);
 	if (!object)
@@ -235,7 +235,7 @@ static enum mprof_status select_alloc(struct mprof_selection *s, const struct mp
 }
 
 /* Handle the begin of another recording: discard the previous one, as a profile does. */
-static enum mprof_status begin(struct mprof_selection *s, const struct mprof_mem *d, const struct mprof_mem_event *e)
+static enum mprof_status begin(struct mprof_selection *s, const struct mprof_mem *m, const struct mprof_mem_event *e)
 {
 	uint64_t seed = s->live.seed;
 
@@ -247,19 +247,19 @@ static enum mprof_status begin(struct mprof_selection *s, const struct mprof_mem
 		memset(s->bits, 0, (size_t)(s->room / 8));
 	s->allocs = s->objects = s->samples = 0;
 	s->start_us = e->time_us;
-	s->word_bytes = mprof_mem_info(d)->word_bytes;
+	s->word_bytes = mprof_mem_info(m)->word_bytes;
 	return mem_tree_init(&s->tree, seed) ? MPROF_OK : MPROF_NOMEM;
 }
 
-enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mprof_mem *d,
+enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mprof_mem *m,
 				      const struct mprof_mem_event *e)
 {
 	struct mem_object *object;
 
 	if (e->kind == MPROF_MEM_BEGIN)
-		return begin(s, d, e);
+		return begin(s, m, e);
 	if (e->kind == MPROF_MEM_ALLOC)
-		return select_alloc(s, d, e);
+		return select_alloc(s, m, e);
 	object = mem_live_find(&s->live, e->id);
 	if (!object)
 		return MPROF_OK;

@@ -70,182 +70,182 @@ struct mprof_mem *mprof_mem_new(const struct mprof_mem_options *options)
 	return d->held ? d : mprof_mem_free(d);
 }
 
-struct mprof_mem *mprof_mem_free(struct mprof_mem *d)
+struct mprof_mem *mprof_mem_free(struct mprof_mem *m)
 {
-	if (!d)
+	if (!m)
 		return NULL;
-	mem_info_forget(d);
-	free(d->held);
-	free(d);
+	mem_info_forget(m);
+	free(m->held);
+	free(m);
 	return NULL;
 }
 
-void mprof_mem_feed(struct mprof_mem *d, const void *bytes, size_t len)
+void mprof_mem_feed(struct mprof_mem *m, const void *bytes, size_t len)
 {
-	d->fed = (struct mem_bytes){bytes, (const uint8_t *)bytes + len};
-	d->totals.bytes += len;
+	m->fed = (struct mem_bytes){bytes, (const uint8_t *)bytes + len};
+	m->totals.bytes += len;
 }
 
-void mprof_mem_finish(struct mprof_mem *d)
+void mprof_mem_finish(struct mprof_mem *m)
 {
-	d->finished = true;
+	m->finished = true;
 }
 
 /*
  * Return the next N bytes in one piece, without consuming them; NULL while fewer bytes are there.
  */
-static const uint8_t *peek(struct mprof_mem *d, size_t n)
+static const uint8_t *peek(struct mprof_mem *m, size_t n)
 {
 	size_t more;
 
-	if (!d->n_held && mem_has(&d->fed, n))
-		return d->fed.at;
-	if (d->n_held < n && d->fed.at) {
-		more = (size_t)(d->fed.end - d->fed.at);
-		more = more < n - d->n_held ? more : n - d->n_held;
-		memcpy(d->held + d->n_held, d->fed.at, more);
-		d->n_held += more;
-		d->fed.at += more;
+	if (!m->n_held && mem_has(&m->fed, n))
+		return m->fed.at;
+	if (m->n_held < n && m->fed.at) {
+		more = (size_t)(m->fed.end - m->fed.at);
+		more = more < n - m->n_held ? more : n - m->n_held;
+		memcpy(m->held + m->n_held, m->fed.at, more);
+		m->n_held += more;
+		m->fed.at += more;
 	}
-	return d->n_held >= n ? d->held : NULL;
+	return m->n_held >= n ? m->held : NULL;
 }
 
-static void take(struct mprof_mem *d, size_t n)
+static void take(struct mprof_mem *m, size_t n)
 {
-	d->offset += n;
-	if (!d->n_held) {
-		d->fed.at += n;
+	m->offset += n;
+	if (!m->n_held) {
+		m->fed.at += n;
 		return;
 	}
-	d->n_held -= n;
-	if (d->n_held && d->held)
-		memmove(d->held, d->held + n, d->n_held);
+	m->n_held -= n;
+	if (m->n_held && m->held)
+		memmove(m->held, m->held + n, m->n_held);
 }
 
 /* Skip at least one byte, up to the next byte at which a packet could begin. */
-static void search(struct mprof_mem *d)
+static void search(struct mprof_mem *m)
 {
-	const uint8_t *from = d->n_held ? d->held : d->fed.at;
-	size_t n = d->n_held ? d->n_held : (size_t)(d->fed.end - d->fed.at);
+	const uint8_t *from = m->n_held ? m->held : m->fed.at;
+	size_t n = m->n_held ? m->n_held : (size_t)(m->fed.end - m->fed.at);
 	const uint8_t *found = memchr(from + 1, 0xc1, n - 1);
 	size_t passed = found ? (size_t)(found - from) : n;
 
-	d->searching += passed;
-	take(d, passed);
+	m->searching += passed;
+	take(m, passed);
 }
 
-static enum mprof_status damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, uint64_t packet,
+static enum mprof_status damaged(struct mprof_mem *m, enum mprof_mem_damage_reason reason, uint64_t packet,
 				 uint64_t offset, uint64_t skipped)
 {
-	d->damage = (struct mprof_mem_damage){
+	m->damage = (struct mprof_mem_damage){
 		.reason = reason,
-		.packet = d->totals.packets,
+		.packet = m->totals.packets,
 		.packet_offset = packet,
 		.offset = offset,
 		.skipped = skipped,
-		.domain = d->open ? d->packet.domain : 0,
+		.domain = m->open ? m->packet.domain : 0,
 	};
-	d->totals.damages++;
-	d->totals.skipped += skipped;
+	m->totals.damages++;
+	m->totals.skipped += skipped;
 	return MPROF_CORRUPT;
 }
 
-enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, const uint8_t *at,
+enum mprof_status mem_damaged(struct mprof_mem *m, enum mprof_mem_damage_reason reason, const uint8_t *at,
 			      uint64_t skipped)
 {
-	return damaged(d, reason, d->offset, d->offset + (uint64_t)(at - d->bytes), skipped);
+	return damaged(m, reason, m->offset, m->offset + (uint64_t)(at - m->bytes), skipped);
 }
 
 /* Report the bytes that search() skipped. Return MPROF_CORRUPT. */
-static enum mprof_status search_report(struct mprof_mem *d)
+static enum mprof_status search_report(struct mprof_mem *m)
 {
-	uint64_t passed = d->searching;
+	uint64_t passed = m->searching;
 
-	d->searching = 0;
-	return damaged(d, MPROF_MEM_DAMAGE_HEADER, d->offset - passed, d->offset - passed, passed);
+	m->searching = 0;
+	return damaged(m, MPROF_MEM_DAMAGE_HEADER, m->offset - passed, m->offset - passed, passed);
 }
 
 /*
  * Handle the end of the fed bytes. After the end of the input, bytes that are left are a part of a
  * packet: report them.
  */
-static enum mprof_status input_ends(struct mprof_mem *d)
+static enum mprof_status input_ends(struct mprof_mem *m)
 {
-	size_t left = d->n_held;
+	size_t left = m->n_held;
 
-	if (!d->finished)
+	if (!m->finished)
 		return MPROF_MORE;
-	if (d->searching) {
-		take(d, left);
-		d->searching += left;
-		return search_report(d);
+	if (m->searching) {
+		take(m, left);
+		m->searching += left;
+		return search_report(m);
 	}
 	if (!left)
 		return MPROF_END;
-	take(d, left);
-	return damaged(d, MPROF_MEM_DAMAGE_CUT, d->offset - left, d->offset, left);
+	take(m, left);
+	return damaged(m, MPROF_MEM_DAMAGE_CUT, m->offset - left, m->offset, left);
 }
 
-static void packet_close(struct mprof_mem *d)
+static void packet_close(struct mprof_mem *m)
 {
-	take(d, d->packet.bytes);
-	d->totals.packets++;
-	d->open = false;
+	take(m, m->packet.bytes);
+	m->totals.packets++;
+	m->open = false;
 }
 
 /*
  * Open the next packet when all of it is there. Return MPROF_OK, or another status of
  * mprof_mem_next().
  */
-static enum mprof_status packet_open(struct mprof_mem *d)
+static enum mprof_status packet_open(struct mprof_mem *m)
 {
 	const uint8_t *bytes;
 
 	for (;;) {
-		bytes = peek(d, MEM_PACKET_HEAD);
+		bytes = peek(m, MEM_PACKET_HEAD);
 		if (!bytes)
-			return input_ends(d);
-		if (mem_packet_head(&d->packet, bytes))
+			return input_ends(m);
+		if (mem_packet_head(&m->packet, bytes))
 			break;
-		search(d);
+		search(m);
 	}
-	if (d->searching)
-		return search_report(d);
-	bytes = peek(d, d->packet.bytes);
+	if (m->searching)
+		return search_report(m);
+	bytes = peek(m, m->packet.bytes);
 	if (!bytes)
-		return input_ends(d);
-	mem_packet_read(&d->packet, bytes);
-	d->bytes = bytes;
-	d->rest = (struct mem_bytes){bytes + d->packet.header, bytes + d->packet.bytes};
-	d->open = true;
+		return input_ends(m);
+	mem_packet_read(&m->packet, bytes);
+	m->bytes = bytes;
+	m->rest = (struct mem_bytes){bytes + m->packet.header, bytes + m->packet.bytes};
+	m->open = true;
 	return MPROF_OK;
 }
 
 /* Skip the open packet. */
-static void packet_skip(struct mprof_mem *d)
+static void packet_skip(struct mprof_mem *m)
 {
-	d->rest.at = d->rest.end;
-	d->next_id = d->packet.end_id;
-	d->domain = NULL;
+	m->rest.at = m->rest.end;
+	m->next_id = m->packet.end_id;
+	m->domain = NULL;
 }
 
 /*
  * The open packet begins a recording: begin it, or skip it if another recording was chosen. Return
  * as packet_judge().
  */
-static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_event *event)
+static enum mprof_status recording_begins(struct mprof_mem *m, struct mprof_mem_event *event)
 {
-	uint64_t wanted = d->options.recording, number = d->totals.recordings + 1;
+	uint64_t wanted = m->options.recording, number = m->totals.recordings + 1;
 	enum mprof_status r = MPROF_MORE;
 
-	packet_skip(d);
-	d->over = wanted && number > wanted;
+	packet_skip(m);
+	m->over = wanted && number > wanted;
 	if (!wanted || number == wanted)
-		r = mem_info_read(d);
+		r = mem_info_read(m);
 	if (r != MPROF_NOMEM)
-		d->totals.recordings = number;
+		m->totals.recordings = number;
 	if (r == MPROF_OK)
-		*event = (struct mprof_mem_event){.kind = MPROF_MEM_BEGIN, .time_us = d->info.start_us};
+		*event = (struct mprof_mem_event){.kind = MPROF_MEM_BEGIN, .time_us = m->info.start_us};
 	return r;
 }
 
@@ -254,105 +254,105 @@ static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_
  * MPROF_MORE when the events of the packet come next (a skipped packet has none); MPROF_CORRUPT; or
  * MPROF_NOMEM.
  */
-static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_event *event)
+static enum mprof_status packet_judge(struct mprof_mem *m, struct mprof_mem_event *event)
 {
 	enum mprof_status r;
 
-	if (mem_info_is(d))
-		return recording_begins(d, event);
-	if (d->totals.recordings < d->options.recording) {
-		packet_skip(d);
+	if (mem_info_is(m))
+		return recording_begins(m, event);
+	if (m->totals.recordings < m->options.recording) {
+		packet_skip(m);
 		return MPROF_MORE;
 	}
-	if (!d->has_info || d->unreadable) {
-		r = mem_damaged(d, MPROF_MEM_DAMAGE_NO_INFO, d->bytes, d->packet.bytes);
-	} else if (d->packet.pid != d->info.pid || d->packet.version != d->info.version) {
-		d->totals.foreign++;
-		r = mem_damaged(d, MPROF_MEM_DAMAGE_FOREIGN, d->bytes, d->packet.bytes);
+	if (!m->has_info || m->unreadable) {
+		r = mem_damaged(m, MPROF_MEM_DAMAGE_NO_INFO, m->bytes, m->packet.bytes);
+	} else if (m->packet.pid != m->info.pid || m->packet.version != m->info.version) {
+		m->totals.foreign++;
+		r = mem_damaged(m, MPROF_MEM_DAMAGE_FOREIGN, m->bytes, m->packet.bytes);
 	} else {
-		r = mem_events_begin(d);
+		r = mem_events_begin(m);
 		return r ? r : MPROF_MORE;
 	}
-	packet_skip(d);
+	packet_skip(m);
 	return r;
 }
 
 /* Skip all bytes: the chosen recording has ended. Return MPROF_END or MPROF_MORE. */
-static enum mprof_status rest_skip(struct mprof_mem *d)
+static enum mprof_status rest_skip(struct mprof_mem *m)
 {
-	d->open = false;
-	take(d, d->n_held);
-	take(d, (size_t)(d->fed.end - d->fed.at));
-	return d->finished ? MPROF_END : MPROF_MORE;
+	m->open = false;
+	take(m, m->n_held);
+	take(m, (size_t)(m->fed.end - m->fed.at));
+	return m->finished ? MPROF_END : MPROF_MORE;
 }
 
-enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *event)
+enum mprof_status mprof_mem_next(struct mprof_mem *m, struct mprof_mem_event *event)
 {
 	enum mprof_status r;
 
 	for (;;) {
-		if (d->over)
-			return rest_skip(d);
-		if (!d->open) {
-			r = packet_open(d);
-			r = r ? r : packet_judge(d, event);
+		if (m->over)
+			return rest_skip(m);
+		if (!m->open) {
+			r = packet_open(m);
+			r = r ? r : packet_judge(m, event);
 			if (r == MPROF_NOMEM)
-				d->open = false; /* no memory: the next call opens the same packet again */
-			if (r != MPROF_MORE || !d->open)
+				m->open = false; /* no memory: the next call opens the same packet again */
+			if (r != MPROF_MORE || !m->open)
 				return r;
 		}
-		r = mem_events_next(d, event);
+		r = mem_events_next(m, event);
 		if (r != MPROF_END)
 			return r;
-		packet_close(d);
+		packet_close(m);
 	}
 }
 
-const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *d)
+const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *m)
 {
-	return d->has_info ? &d->info : NULL;
+	return m->has_info ? &m->info : NULL;
 }
 
-const struct mprof_mem_damage *mprof_mem_damage(const struct mprof_mem *d)
+const struct mprof_mem_damage *mprof_mem_damage(const struct mprof_mem *m)
 {
-	return &d->damage;
+	return &m->damage;
 }
 
-const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem *d)
+const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem *m)
 {
-	return &d->totals;
+	return &m->totals;
 }
 
-uint32_t mprof_mem_codes(const struct mprof_mem *d)
+uint32_t mprof_mem_codes(const struct mprof_mem *m)
 {
-	return d->has_codes ? d->codes.list.n : 0;
+	return m->has_codes ? m->codes.list.n : 0;
 }
 
-const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *d, uint32_t i)
+const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *m, uint32_t i)
 {
-	return (const struct mprof_mem_code *)d->codes.list.items + i;
+	return (const struct mprof_mem_code *)m->codes.list.items + i;
 }
 
-const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *d, uint32_t i)
+const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *m, uint32_t i)
 {
-	return (const struct mprof_mem_location *)d->codes.locations.items + i;
+	return (const struct mprof_mem_location *)m->codes.locations.items + i;
 }
 
-uint32_t mprof_mem_locations(const struct mprof_mem *d)
+uint32_t mprof_mem_locations(const struct mprof_mem *m)
 {
-	return d->has_codes ? d->codes.locations.n : 0;
+	return m->has_codes ? m->codes.locations.n : 0;
 }
 
-uint32_t mprof_mem_strings(const struct mprof_mem *d)
+uint32_t mprof_mem_strings(const struct mprof_mem *m)
 {
-	return d->has_codes ? d->codes.names.list.n : 0;
+	return m->has_codes ? m->codes.names.list.n : 0;
 }
 
-const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes)
+const char *mprof_mem_string(const struct mprof_mem *m, uint32_t i, size_t *bytes)
 {
-	*bytes = intern_at(&d->codes.names, i)->bytes;
+	*bytes = intern_at(&m->codes.names, i)->bytes;
 	/* If all names are empty, the arena is NULL: return an empty text instead. */
-	return *bytes ? intern_text(&d->codes.names, i) : "";
+	return *bytes ? intern_text(&m->codes.names, i) : "";
 }
 
 /* ---- damage ---- */

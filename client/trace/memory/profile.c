@@ -143,52 +143,52 @@ static inline void uncount(struct mprof_profile *p, struct mem_object *object)
 		mem_tree_ended(&p->tree, object->node, object->samples, object->epoch);
 }
 
-static inline void add_alloc(struct mprof_profile_sums *s, const struct mem_record *e)
+static inline void add_alloc(struct mprof_profile_sums *s, const struct mem_record *m)
 {
-	s->allocs[e->source]++;
-	s->samples[e->source] += e->samples;
-	s->small[0] += e->length <= 4 ? e->samples : 0;
-	s->small[1] += e->length <= 16 ? e->samples : 0;
-	s->small[2] += e->length <= 256 ? e->samples : 0;
-	s->length += e->length;
-	s->max_length = e->length > s->max_length ? e->length : s->max_length;
-	s->left_out += e->left_out ? e->samples : 0;
+	s->allocs[m->source]++;
+	s->samples[m->source] += m->samples;
+	s->small[0] += m->length <= 4 ? m->samples : 0;
+	s->small[1] += m->length <= 16 ? m->samples : 0;
+	s->small[2] += m->length <= 256 ? m->samples : 0;
+	s->length += m->length;
+	s->max_length = m->length > s->max_length ? m->length : s->max_length;
+	s->left_out += m->left_out ? m->samples : 0;
 }
 
-static inline enum mprof_status alloc(struct mprof_profile *p, const struct mem_record *e,
+static inline enum mprof_status alloc(struct mprof_profile *p, const struct mem_record *m,
 				      const struct mprof_selection *selection)
 {
-	bool minor = e->source == MPROF_MEM_MINOR,
+	bool minor = m->source == MPROF_MEM_MINOR,
 	     counted = !selection || !selection_from_promotion(selection) || !minor;
 	struct mem_object *object;
 
-	if (!e->samples || mem_live_find(&p->live, e->id)) {
+	if (!m->samples || mem_live_find(&p->live, m->id)) {
 		p->sums.repeated++;
 		return MPROF_OK;
 	}
-	if (selection && !selection_has(selection, e->number))
+	if (selection && !selection_has(selection, m->number))
 		return MPROF_OK;
-	object = mem_live_add(&p->live, e->id);
+	object = mem_live_add(&p->live, m->id);
 	if (!object)
 		return MPROF_NOMEM;
 	*object = (struct mem_object){
-		.id = e->id,
-		.samples = e->samples,
-		.made_us = e->time_us,
-		.node = e->node & MEM_NODE_MASK,
-		.source = e->source & 3u,
+		.id = m->id,
+		.samples = m->samples,
+		.made_us = m->time_us,
+		.node = m->node & MEM_NODE_MASK,
+		.source = m->source & 3u,
 		.minor = minor,
 		.counted = counted,
 	};
-	add_alloc(&p->sums, e);
+	add_alloc(&p->sums, m);
 	if (counted)
-		count(p, object, e->time_us);
+		count(p, object, m->time_us);
 	return MPROF_OK;
 }
 
-static inline void promote(struct mprof_profile *p, const struct mem_record *e, const struct mprof_selection *selection)
+static inline void promote(struct mprof_profile *p, const struct mem_record *m, const struct mprof_selection *selection)
 {
-	struct mem_object *object = mem_live_find(&p->live, e->id);
+	struct mem_object *object = mem_live_find(&p->live, m->id);
 
 	if (selection && !object)
 		return;
@@ -201,7 +201,7 @@ static inline void promote(struct mprof_profile *p, const struct mem_record *e, 
 	p->sums.promoted += object->samples;
 	if (selection && selection_from_promotion(selection)) {
 		object->counted = true;
-		count(p, object, e->time_us);
+		count(p, object, m->time_us);
 	}
 	if (selection && selection_to_promotion(selection)) {
 		object->counted = false;
@@ -209,9 +209,9 @@ static inline void promote(struct mprof_profile *p, const struct mem_record *e, 
 	}
 }
 
-static inline void collect(struct mprof_profile *p, const struct mem_record *e, const struct mprof_selection *selection)
+static inline void collect(struct mprof_profile *p, const struct mem_record *m, const struct mprof_selection *selection)
 {
-	struct mem_object *object = mem_live_find(&p->live, e->id);
+	struct mem_object *object = mem_live_find(&p->live, m->id);
 	struct mprof_profile_sums *s = &p->sums;
 
 	if (selection && !object)
@@ -229,39 +229,39 @@ static inline void collect(struct mprof_profile *p, const struct mem_record *e, 
 	mem_live_remove(&p->live, object);
 }
 
-/* Count the alloc E in a profile that only sums. Return MPROF_OK or MPROF_NOMEM. */
-static inline enum mprof_status sum_alloc(struct mprof_profile *p, const struct mem_record *e)
+/* Count the alloc M in a profile that only sums. Return MPROF_OK or MPROF_NOMEM. */
+static inline enum mprof_status sum_alloc(struct mprof_profile *p, const struct mem_record *m)
 {
 	struct mprof_profile_sums *s = &p->sums;
 
-	if (!e->samples || mem_window_is_live(&p->window, e->id)) {
+	if (!m->samples || mem_window_is_live(&p->window, m->id)) {
 		s->repeated++;
 		return MPROF_OK;
 	}
-	if (!mem_window_add(&p->window, e->id, e->samples, e->source == MPROF_MEM_MINOR))
+	if (!mem_window_add(&p->window, m->id, m->samples, m->source == MPROF_MEM_MINOR))
 		return MPROF_NOMEM;
-	add_alloc(s, e);
-	s->live += e->samples;
+	add_alloc(s, m);
+	s->live += m->samples;
 	s->live_objects++;
-	rise(p, e->time_us);
+	rise(p, m->time_us);
 	return MPROF_OK;
 }
 
-/* Count the promote or collect E in a profile that only sums. */
-static inline void sum_end(struct mprof_profile *p, const struct mem_record *e)
+/* Count the promote or collect M in a profile that only sums. */
+static inline void sum_end(struct mprof_profile *p, const struct mem_record *m)
 {
 	struct mprof_profile_sums *s = &p->sums;
 	uint64_t samples;
 	bool minor;
 
-	if (e->kind == MPROF_MEM_PROMOTE) {
-		samples = mem_window_promote(&p->window, e->id);
+	if (m->kind == MPROF_MEM_PROMOTE) {
+		samples = mem_window_promote(&p->window, m->id);
 		s->promotes++;
 		s->promoted += samples;
 		s->unknown += !samples;
 		return;
 	}
-	samples = mem_window_remove(&p->window, e->id, &minor);
+	samples = mem_window_remove(&p->window, m->id, &minor);
 	s->collects++;
 	s->collected += samples;
 	s->collected_major += minor ? 0 : samples;
@@ -289,52 +289,52 @@ static inline void add_time(struct mprof_profile_sums *s, uint64_t now)
 		s->last_us = now;
 }
 
-/* Count the event E in a profile that only sums. Return MPROF_OK or MPROF_NOMEM. */
-static inline enum mprof_status sum(struct mprof_profile *p, const struct mem_record *e)
+/* Count the event M in a profile that only sums. Return MPROF_OK or MPROF_NOMEM. */
+static inline enum mprof_status sum(struct mprof_profile *p, const struct mem_record *m)
 {
 	enum mprof_status r = MPROF_OK;
 
-	if (e->kind == MPROF_MEM_ALLOC)
-		r = sum_alloc(p, e);
+	if (m->kind == MPROF_MEM_ALLOC)
+		r = sum_alloc(p, m);
 	else
-		sum_end(p, e);
-	add_time(&p->sums, e->time_us);
+		sum_end(p, m);
+	add_time(&p->sums, m->time_us);
 	return r;
 }
 
 /*
- * Count the event E in a profile with a tree or a selection. SELECTION is that of the options. Return
+ * Count the event M in a profile with a tree or a selection. SELECTION is that of the options. Return
  * MPROF_OK or MPROF_NOMEM.
  */
-static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_record *e,
+static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_record *m,
 				      const struct mprof_selection *selection)
 {
 	enum mprof_status r = MPROF_OK;
 
-	if (e->kind == MPROF_MEM_ALLOC)
-		r = alloc(p, e, selection);
-	else if (e->kind == MPROF_MEM_PROMOTE)
-		promote(p, e, selection);
+	if (m->kind == MPROF_MEM_ALLOC)
+		r = alloc(p, m, selection);
+	else if (m->kind == MPROF_MEM_PROMOTE)
+		promote(p, m, selection);
 	else
-		collect(p, e, selection);
-	add_time(&p->sums, e->time_us);
+		collect(p, m, selection);
+	add_time(&p->sums, m->time_us);
 	return r;
 }
 
-static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_record *e)
+static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_record *m)
 {
-	line_advance(p, e->time_us);
-	return only_sums(p) ? sum(p, e) : apply(p, e, p->options.selection);
+	line_advance(p, m->time_us);
+	return only_sums(p) ? sum(p, m) : apply(p, m, p->options.selection);
 }
 
-/* Keep E until all events are there and sorted. Return MPROF_OK or MPROF_NOMEM. */
-static enum mprof_status wait(struct mprof_profile *p, const struct mem_record *e)
+/* Keep M until all events are there and sorted. Return MPROF_OK or MPROF_NOMEM. */
+static enum mprof_status wait(struct mprof_profile *p, const struct mem_record *m)
 {
 	struct mem_record *waiting = grow_add(&p->waiting, sizeof(*waiting));
 
 	if (!waiting)
 		return MPROF_NOMEM;
-	*waiting = *e;
+	*waiting = *m;
 	return MPROF_OK;
 }
 
@@ -414,7 +414,7 @@ static enum mprof_status apply_batch(struct mprof_profile *p, const struct mem_r
 	return r;
 }
 
-enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *d)
+enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *m)
 {
 	struct mem_record records[MEM_BATCH];
 	struct mprof_mem_event e;
@@ -422,13 +422,13 @@ enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *
 	uint32_t n;
 
 	do {
-		r = mem_batch_read(d, p->options.tree ? &p->tree : NULL, records, &p->allocs, &n);
+		r = mem_batch_read(m, p->options.tree ? &p->tree : NULL, records, &p->allocs, &n);
 		if (n)
-			meet_domain(p, d->packet.domain);
+			meet_domain(p, m->packet.domain);
 		r = r ? r : apply_batch(p, records, n);
 		if (r || n == MEM_BATCH)
 			continue;
-		r = mprof_mem_next(d, &e);
+		r = mprof_mem_next(m, &e);
 		r = r ? r : mprof_profile_add(p, &e);
 	} while (!r);
 	return r;

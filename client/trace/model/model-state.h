@@ -1,7 +1,7 @@
 /*
  * State of a model, shared by the files that build it.
  *
- * model.c owns it. model-events.c adds events. chains.c, tree.c and layout.c finish it, in this
+ * model.c owns it. model-events.c adds events. chains.c, thread-tree.c and layout.c finish it, in this
  * order.
  */
 #ifndef TRACE_MODEL_STATE_H
@@ -106,7 +106,7 @@ struct mprof_model {
 	struct grow streams; /* struct model_stream */
 	struct grow shown;   /* struct mprof_model_stream, filled by mprof_model_finish() */
 	struct grow gaps;
-	struct grow spare; /* memory that tree.c no longer needs, for layout.c */
+	struct grow spare; /* memory that thread-tree.c no longer needs, for layout.c */
 	struct intern strings;
 	struct map counters; /* from stream and name to the counter's index */
 	struct map scales;

@@ -81,40 +81,40 @@ static inline uint32_t span_position(const uint32_t *at, uint32_t n, uint32_t x)
 
 _Static_assert(sizeof(struct span_inner) * POOL_PIECE < LARGE_MIN, "a piece of nodes would take addresses without end");
 
-/* Compute ANY and ALL of child I of N, which is at HEIGHT. */
-static void span_sum_up(const struct spans *s, struct span_inner *n, uint32_t i, uint32_t height)
+/* Compute ANY and ALL of child I of INNER, which is at HEIGHT. */
+static void span_sum_up(const struct spans *s, struct span_inner *inner, uint32_t i, uint32_t height)
 {
 	uint64_t any = 0, all = UINT64_MAX;
 
 	if (height == 0) {
-		const struct span_leaf *leaf = span_leaf_at(s, n->child[i]);
+		const struct span_leaf *leaf = span_leaf_at(s, inner->child[i]);
 
 		for (uint32_t k = 0; k < leaf->n; k++) {
 			any = span_together(s, any, leaf->value[k]);
 			all &= leaf->value[k];
 		}
 	} else {
-		const struct span_inner *below = span_inner_at(s, n->child[i]);
+		const struct span_inner *below = span_inner_at(s, inner->child[i]);
 
 		for (uint32_t k = 0; k < below->n; k++) {
 			any = span_together(s, any, below->any[k]);
 			all &= below->all[k];
 		}
 	}
-	n->any[i] = span_together(s, any, n->mark[i]);
-	n->all[i] = all | n->mark[i];
+	inner->any[i] = span_together(s, any, inner->mark[i]);
+	inner->all[i] = all | inner->mark[i];
 }
 
-static void inner_open(struct span_inner *n, uint32_t i)
+static void inner_open(struct span_inner *s, uint32_t i)
 {
-	size_t behind = n->n - i;
+	size_t behind = s->n - i;
 
-	memmove(n->at + i + 1, n->at + i, behind * sizeof(n->at[0]));
-	memmove(n->mark + i + 1, n->mark + i, behind * sizeof(n->mark[0]));
-	memmove(n->any + i + 1, n->any + i, behind * sizeof(n->any[0]));
-	memmove(n->all + i + 1, n->all + i, behind * sizeof(n->all[0]));
-	memmove(n->child + i + 1, n->child + i, behind * sizeof(n->child[0]));
-	n->n++;
+	memmove(s->at + i + 1, s->at + i, behind * sizeof(s->at[0]));
+	memmove(s->mark + i + 1, s->mark + i, behind * sizeof(s->mark[0]));
+	memmove(s->any + i + 1, s->any + i, behind * sizeof(s->any[0]));
+	memmove(s->all + i + 1, s->all + i, behind * sizeof(s->all[0]));
+	memmove(s->child + i + 1, s->child + i, behind * sizeof(s->child[0]));
+	s->n++;
 }
 
 /*
@@ -254,21 +254,21 @@ uint64_t spans_memory(const struct spans *s)
 	return pool_memory(&s->leaves, sizeof(struct span_leaf)) + pool_memory(&s->inners, sizeof(struct span_inner));
 }
 
-/* Return the position at which child I of N ends, when N ends at END. */
-static uint32_t end_of(const struct span_inner *n, uint32_t i, uint32_t end)
+/* Return the position at which child I of S ends, when S ends at END. */
+static uint32_t end_of(const struct span_inner *s, uint32_t i, uint32_t end)
 {
-	return i + 1 < n->n ? n->at[i + 1] : end;
+	return i + 1 < s->n ? s->at[i + 1] : end;
 }
 
 /*
- * Update the summary of child I of N, at HEIGHT, after VALUE was added below. ALL is only
+ * Update the summary of child I of INNER, at HEIGHT, after VALUE was added below. ALL is only
  * recomputed when ANY is all ones; else it may have too few bits.
  */
-static void note_added(const struct spans *s, struct span_inner *n, uint32_t i, uint32_t height, uint64_t value)
+static void note_added(const struct spans *s, struct span_inner *inner, uint32_t i, uint32_t height, uint64_t value)
 {
-	n->any[i] = span_together(s, n->any[i], value);
-	if (!s->largest && n->any[i] == UINT64_MAX)
-		span_sum_up(s, n, i, height);
+	inner->any[i] = span_together(s, inner->any[i], value);
+	if (!s->largest && inner->any[i] == UINT64_MAX)
+		span_sum_up(s, inner, i, height);
 }
 
 struct range {

@@ -64,11 +64,11 @@ struct mprof_flame_node {
 struct mprof_flame;
 
 /*
- * Build the tree of functions of the profile P as it is now. D is the decoder from which P's events
+ * Build the tree of functions of the profile P as it is now. MEM is the decoder from which P's events
  * came. Codes without a name are skipped. This takes n log n in the nodes of P. Return the tree, or
  * NULL without memory.
  */
-MPROF_API struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *d,
+MPROF_API struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *mem,
 					      const struct mprof_flame_options *options);
 /*
  * Largest number of functions of one stack in the tree of mprof_flame_callers(). Longer stacks lose
@@ -78,10 +78,10 @@ MPROF_API struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const str
 /*
  * Build the inverted tree of F: below the root the functions that allocate, and below each node the
  * callers of its function. SELF counts at the node at which a stack ends. When the tree is full
- * (MPROF_PROFILE_NODES_MAX), samples count at the last node of their stack that there is. D is the
+ * (MPROF_PROFILE_NODES_MAX), samples count at the last node of their stack that there is. M is the
  * decoder from which F's profile came. Return the tree, or NULL without memory.
  */
-MPROF_API struct mprof_flame *mprof_flame_callers(const struct mprof_flame *f, const struct mprof_mem *d);
+MPROF_API struct mprof_flame *mprof_flame_callers(const struct mprof_flame *f, const struct mprof_mem *m);
 /* Free F, which may be NULL. Return NULL. */
 MPROF_API struct mprof_flame *mprof_flame_free(struct mprof_flame *f);
 /*
@@ -125,10 +125,10 @@ struct mprof_hotspot_caller {
 struct mprof_hotspots;
 
 /*
- * List the functions of the profile P as it is now, counting the samples of WEIGHT. D is the
+ * List the functions of the profile P as it is now, counting the samples of WEIGHT. M is the
  * decoder from which P's events came. Return the list, or NULL without memory.
  */
-MPROF_API struct mprof_hotspots *mprof_hotspots_new(struct mprof_profile *p, const struct mprof_mem *d,
+MPROF_API struct mprof_hotspots *mprof_hotspots_new(struct mprof_profile *p, const struct mprof_mem *m,
 						    enum mprof_weight weight);
 /* Free H, which may be NULL. Return NULL. */
 MPROF_API struct mprof_hotspots *mprof_hotspots_free(struct mprof_hotspots *h);
@@ -168,10 +168,10 @@ struct mprof_leaks;
 
 /*
  * Find leaks in P, a profile with all events from START_US to LAST_US, microseconds since the Unix
- * epoch. D is the decoder from which they came. This is linear in P's nodes and live objects.
+ * epoch. M is the decoder from which they came. This is linear in P's nodes and live objects.
  * Return NULL without memory.
  */
-MPROF_API struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const struct mprof_mem *d, uint64_t start_us,
+MPROF_API struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const struct mprof_mem *m, uint64_t start_us,
 					      uint64_t last_us);
 /* Free L, which may be NULL. Return NULL. */
 MPROF_API struct mprof_leaks *mprof_leaks_free(struct mprof_leaks *l);

@@ -201,8 +201,8 @@ struct mprof_mem;
 
 /* Return a decoder at the start of a stream, or NULL without memory. Copy OPTIONS. */
 MPROF_API struct mprof_mem *mprof_mem_new(const struct mprof_mem_options *options);
-/* Free D, which may be NULL. Return NULL. */
-MPROF_API struct mprof_mem *mprof_mem_free(struct mprof_mem *d);
+/* Free M, which may be NULL. Return NULL. */
+MPROF_API struct mprof_mem *mprof_mem_free(struct mprof_mem *m);
 
 /* Return true when an input that begins with LEN bytes at BYTES may be a memtrace stream. */
 MPROF_API bool mprof_mem_begins(const void *bytes, size_t len);
@@ -211,23 +211,23 @@ MPROF_API bool mprof_mem_begins(const void *bytes, size_t len);
  * Feed LEN bytes at BYTES, or end the input: as mprof_decoder_feed() and mprof_decoder_finish() in
  * <mprof/trace.h>.
  */
-MPROF_API void mprof_mem_feed(struct mprof_mem *d, const void *bytes, size_t len);
-MPROF_API void mprof_mem_finish(struct mprof_mem *d);
+MPROF_API void mprof_mem_feed(struct mprof_mem *m, const void *bytes, size_t len);
+MPROF_API void mprof_mem_finish(struct mprof_mem *m);
 /*
  * Store the next event in *EVENT and return MPROF_OK, or return another status as
  * mprof_decoder_next(). mprof_mem_damage() describes an MPROF_CORRUPT.
  */
-MPROF_API enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *event);
+MPROF_API enum mprof_status mprof_mem_next(struct mprof_mem *m, struct mprof_mem_event *event);
 
 /*
  * Return the description of the current recording, valid until the next MPROF_MEM_BEGIN; NULL
  * before the first one.
  */
-MPROF_API const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *d);
+MPROF_API const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *m);
 /* Return the damage of the last MPROF_CORRUPT. Valid until the next mprof_mem_next(). */
-MPROF_API const struct mprof_mem_damage *mprof_mem_damage(const struct mprof_mem *d);
-/* Return the totals so far. D owns them and updates them in place. */
-MPROF_API const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem *d);
+MPROF_API const struct mprof_mem_damage *mprof_mem_damage(const struct mprof_mem *m);
+/* Return the totals so far. M owns them and updates them in place. */
+MPROF_API const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem *m);
 /*
  * Write DAMAGE as a sentence without a full stop into BUF of SIZE bytes, terminated by a NUL and
  * cut to fit; 200 bytes suffice. Return the length of the text in BUF.
@@ -241,16 +241,16 @@ MPROF_API size_t mprof_mem_damage_text(const struct mprof_mem_damage *damage, ch
  * until the next mprof_mem_next(). Stacks hold indices of codes. A code that is explained after its
  * first use has no location until then.
  */
-MPROF_API uint32_t mprof_mem_codes(const struct mprof_mem *d);
-MPROF_API const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *d, uint32_t i);
-MPROF_API const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *d, uint32_t i);
-MPROF_API uint32_t mprof_mem_locations(const struct mprof_mem *d);
-MPROF_API uint32_t mprof_mem_strings(const struct mprof_mem *d);
+MPROF_API uint32_t mprof_mem_codes(const struct mprof_mem *m);
+MPROF_API const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *m, uint32_t i);
+MPROF_API const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *m, uint32_t i);
+MPROF_API uint32_t mprof_mem_locations(const struct mprof_mem *m);
+MPROF_API uint32_t mprof_mem_strings(const struct mprof_mem *m);
 /*
  * Return string I, which must be below the number of strings: unescaped bytes without a terminator,
  * never NULL. Store the string's length in *BYTES. Valid until the next mprof_mem_next().
  */
-MPROF_API const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes);
+MPROF_API const char *mprof_mem_string(const struct mprof_mem *m, uint32_t i, size_t *bytes);
 
 #ifdef __cplusplus
 }

@@ -180,10 +180,10 @@ MPROF_API struct mprof_selection *mprof_selection_new(const struct mprof_mem_fil
 /* Free S, which may be NULL. Return NULL. */
 MPROF_API struct mprof_selection *mprof_selection_free(struct mprof_selection *s);
 /*
- * Add E, an event of decoder D. Add all events that the profile will get later. Return MPROF_OK or
+ * Add E, an event of decoder M. Add all events that the profile will get later. Return MPROF_OK or
  * MPROF_NOMEM; after MPROF_NOMEM the selection can only be freed.
  */
-MPROF_API enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mprof_mem *d,
+MPROF_API enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mprof_mem *m,
 						const struct mprof_mem_event *e);
 /* Say that all events were added. Return as mprof_selection_add(). */
 MPROF_API enum mprof_status mprof_selection_finish(struct mprof_selection *s);
@@ -205,12 +205,12 @@ MPROF_API struct mprof_profile *mprof_profile_free(struct mprof_profile *p);
  */
 MPROF_API enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_mem_event *e);
 /*
- * Add all events that D has: as mprof_profile_add() of each result of mprof_mem_next(), but faster.
- * Return the status with which D's events end, never MPROF_OK: MPROF_MORE; MPROF_END;
+ * Add all events that M has: as mprof_profile_add() of each result of mprof_mem_next(), but faster.
+ * Return the status with which M's events end, never MPROF_OK: MPROF_MORE; MPROF_END;
  * MPROF_CORRUPT, after which call this function again; or MPROF_NOMEM, after which P can only be
  * freed.
  */
-MPROF_API enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *d);
+MPROF_API enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *m);
 
 /*
  * Record the live samples at N times in LIVE, an array of N items that the caller keeps until the

@@ -40,23 +40,23 @@ struct runtime_ids {
 };
 
 /* Make an empty table. Return false without memory. SEED is unknown to the writer of the ids. */
-bool runtime_ids_init(struct runtime_ids *t, uint64_t seed);
-void runtime_ids_deinit(struct runtime_ids *t);
+bool runtime_ids_init(struct runtime_ids *ids, uint64_t seed);
+void runtime_ids_deinit(struct runtime_ids *ids);
 /* Return ID, or NULL if it is not in the table. Valid until the next runtime_ids_add(). */
-struct runtime_id *runtime_ids_find(struct runtime_ids *t, int64_t id);
+struct runtime_id *runtime_ids_find(struct runtime_ids *ids, int64_t id);
 /* Return ID, which is added if it is not in the table. Valid as above. */
-struct runtime_id *runtime_ids_add(struct runtime_ids *t, int64_t id);
+struct runtime_id *runtime_ids_add(struct runtime_ids *ids, int64_t id);
 /*
- * Open a span of E, with the name of BYTES bytes at NAME. Spans beyond RUNTIME_SPANS_MAX are only
+ * Open a span of ID, with the name of BYTES bytes at NAME. Spans beyond RUNTIME_SPANS_MAX are only
  * counted. Return false without memory.
  */
-bool runtime_ids_open(struct runtime_id *e, uint64_t since, const char *name, size_t bytes);
+bool runtime_ids_open(struct runtime_id *id, uint64_t since, const char *name, size_t bytes);
 /*
- * Close the innermost span of E. Return it, and the caller frees it; NULL if none is open or the span
+ * Close the innermost span of ID. Return it, and the caller frees it; NULL if none is open or the span
  * was only counted.
  */
-struct runtime_span *runtime_ids_close(struct runtime_id *e);
-/* Forget E, a result of the calls above. */
-void runtime_ids_remove(struct runtime_id *e);
+struct runtime_span *runtime_ids_close(struct runtime_id *id);
+/* Forget ID, a result of the calls above. */
+void runtime_ids_remove(struct runtime_id *id);
 
 #endif

@@ -68,13 +68,13 @@ static int flush(struct mprof_runtime_packets *p, uint32_t ring)
 	return r;
 }
 
-static bool begin(struct packet *k)
+static bool begin(struct packet *p)
 {
-	if (k->bytes)
+	if (p->bytes)
 		return true;
-	k->bytes = malloc(PACKET_BYTES);
-	k->used = MPROF_PACKET_HEADER_BYTES;
-	return k->bytes;
+	p->bytes = malloc(PACKET_BYTES);
+	p->used = MPROF_PACKET_HEADER_BYTES;
+	return p->bytes;
 }
 
 /* Store the fields of a duration in front of its name, as mprof/extra.h describes them. */

@@ -23,15 +23,15 @@ static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MAR
 static const enum row_index_kind row_index_kinds[BANDS] = {ROW_INDEX_SLEEPING, ROW_INDEX_COLLECTIONS, ROW_INDEX_GAPS,
 							   ROW_INDEX_PIECES};
 
-static bool sum_up(struct band_sums *sums, const struct row_index *l)
+static bool sum_up(struct band_sums *sums, const struct row_index *index)
 {
 	uint64_t sum = 0;
 
-	sums->at = malloc(((size_t)l->n / STEP + 1) * sizeof(*sums->at));
-	for (uint32_t i = 0; sums->at && i < l->n; i++) {
+	sums->at = malloc(((size_t)index->n / STEP + 1) * sizeof(*sums->at));
+	for (uint32_t i = 0; sums->at && i < index->n; i++) {
 		if (i % STEP == 0)
 			sums->at[i / STEP] = sum;
-		sum += row_index_item_end(l, l->items[i]) - row_index_item_start(l, l->items[i]);
+		sum += row_index_item_end(index, index->items[i]) - row_index_item_start(index, index->items[i]);
 	}
 	return sums->at != NULL;
 }
@@ -46,13 +46,13 @@ bool bands_init(struct mprof_scene *s)
 }
 
 /* Return the total time of the items before place I. */
-static uint64_t sum_to(const struct row_index *l, const struct band_sums *sums, uint32_t i)
+static uint64_t sum_to(const struct row_index *index, const struct band_sums *sums, uint32_t i)
 {
-	uint32_t k = i < l->n ? i / STEP * STEP : l->n ? (l->n - 1) / STEP * STEP : 0;
-	uint64_t sum = l->n ? sums->at[k / STEP] : 0;
+	uint32_t k = i < index->n ? i / STEP * STEP : index->n ? (index->n - 1) / STEP * STEP : 0;
+	uint64_t sum = index->n ? sums->at[k / STEP] : 0;
 
 	for (; k < i; k++)
-		sum += row_index_item_end(l, l->items[k]) - row_index_item_start(l, l->items[k]);
+		sum += row_index_item_end(index, index->items[k]) - row_index_item_start(index, index->items[k]);
 	return sum;
 }
 

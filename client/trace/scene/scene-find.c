@@ -167,18 +167,18 @@ struct near {
  * Return the horizontal distance, in pixels, from the point to the nearest piece of BLOCK. Store
  * that piece in *PIECE.
  */
-static double nearest(struct near *n, struct row_index *l, unsigned level, uint32_t block, uint32_t *piece)
+static double nearest(struct near *n, struct row_index *index, unsigned level, uint32_t block, uint32_t *piece)
 {
 	uint32_t from, to, at;
 	double best = INFINITY, x;
 
-	row_index_range(l, level, block, &from, &to);
-	at = row_index_ends_from(l, level, from, to, n->time);
+	row_index_range(index, level, block, &from, &to);
+	at = row_index_ends_from(index, level, from, to, n->time);
 	*piece = at;
 	if (at < to)
-		best = fmax(frame_width(n->f, n->time, row_index_start(l, level, at)), 0);
+		best = fmax(frame_width(n->f, n->time, row_index_start(index, level, at)), 0);
 	if (at > from) {
-		x = frame_width(n->f, row_index_end(l, level, at - 1), n->time);
+		x = frame_width(n->f, row_index_end(index, level, at - 1), n->time);
 		*piece = x < best ? at - 1 : at;
 		best = fmin(best, x);
 	}
@@ -189,11 +189,11 @@ static double nearest(struct near *n, struct row_index *l, unsigned level, uint3
  * Find the row of GROUP with the piece nearest to the point in time, by going down from block to
  * block. Remember that piece's thread if it is nearer than the best one so far.
  */
-static void look(struct near *n, struct row_index *l, const struct row_group *group)
+static void look(struct near *n, struct row_index *index, const struct row_group *group)
 {
 	uint32_t block = group->block, piece, child, best_child;
 	unsigned level = group->level;
-	double x = nearest(n, l, level, block, &piece), its, distance = hypot(x, group->y - n->y);
+	double x = nearest(n, index, level, block, &piece), its, distance = hypot(x, group->y - n->y);
 
 	if (distance >= n->best || distance > n->reach)
 		return;
@@ -202,9 +202,9 @@ static void look(struct near *n, struct row_index *l, const struct row_group *gr
 		best_child = block << ROW_INDEX_SHIFT;
 		for (uint32_t i = 0; i < 1u << ROW_INDEX_SHIFT; i++) {
 			child = (block << ROW_INDEX_SHIFT) + i;
-			if (child >= (level > 1 ? l->levels[level - 1].blocks : l->rows))
+			if (child >= (level > 1 ? index->levels[level - 1].blocks : index->rows))
 				break;
-			its = nearest(n, l, level - 1, child, &piece);
+			its = nearest(n, index, level - 1, child, &piece);
 			if (its < x) {
 				x = its;
 				best_child = child;
@@ -212,11 +212,11 @@ static void look(struct near *n, struct row_index *l, const struct row_group *gr
 		}
 		block = best_child;
 	}
-	x = nearest(n, l, 0, block, &piece);
+	x = nearest(n, index, 0, block, &piece);
 	distance = hypot(x, group->y - n->y);
 	if (distance < n->best && distance <= n->reach) {
 		n->best = distance;
-		n->thread = row_index_item(l, 0, piece);
+		n->thread = row_index_item(index, 0, piece);
 	}
 }
 

@@ -14,24 +14,24 @@
  * If some of the N stretches S of a row, whose places begin at FROM, overlap: set COVER, and change
  * each end to that of the stretch up to there that ends last. Return false without memory.
  */
-static bool cover(struct row_index *l, struct scene_stretch *s, uint32_t from, uint32_t n)
+static bool cover(struct row_index *index, struct scene_stretch *s, uint32_t from, uint32_t n)
 {
 	uint32_t i;
 
 	for (i = 1; i < n && !(s[i].start < s[i - 1].end);)
 		i++;
-	if (i >= n && !l->cover)
+	if (i >= n && !index->cover)
 		return true;
-	if (!l->cover) {
-		l->cover = malloc(((size_t)l->n + 1) * sizeof(*l->cover));
-		if (!l->cover)
+	if (!index->cover) {
+		index->cover = malloc(((size_t)index->n + 1) * sizeof(*index->cover));
+		if (!index->cover)
 			return false;
-		memcpy(l->cover, l->items, l->n * sizeof(*l->cover));
+		memcpy(index->cover, index->items, index->n * sizeof(*index->cover));
 	}
 	for (i = 0; i < n; i++) {
-		l->cover[from + i] = s[i].item;
+		index->cover[from + i] = s[i].item;
 		if (i && s[i].end < s[i - 1].end) {
-			l->cover[from + i] = l->cover[from + i - 1];
+			index->cover[from + i] = index->cover[from + i - 1];
 			s[i].end = s[i - 1].end;
 		}
 	}
@@ -47,59 +47,59 @@ static uint32_t short_of(uint64_t from, uint64_t to)
  * Store the times of the N stretches S of a row, whose places begin at FROM. *SUM is the total time
  * of all stretches before, and is increased.
  */
-static void keep_times(struct row_index *l, const struct scene_stretch *s, uint32_t from, uint32_t n, uint64_t *sum)
+static void keep_times(struct row_index *index, const struct scene_stretch *s, uint32_t from, uint32_t n, uint64_t *sum)
 {
 	uint32_t place;
 
 	for (uint32_t i = 0; i < n; i++) {
 		place = from + i;
 		if (place % (1u << NODE_SHIFT) == 0)
-			l->bases[place >> NODE_SHIFT] = s[i].start;
+			index->bases[place >> NODE_SHIFT] = s[i].start;
 		if (place % (1u << SUM_SHIFT) == 0)
-			l->sums[place >> SUM_SHIFT] = *sum;
+			index->sums[place >> SUM_SHIFT] = *sum;
 		*sum += s[i].end - s[i].start;
-		l->begins[place] = short_of(l->bases[place >> NODE_SHIFT], s[i].start);
-		l->lengths[place] = short_of(s[i].start, s[i].end);
+		index->begins[place] = short_of(index->bases[place >> NODE_SHIFT], s[i].start);
+		index->lengths[place] = short_of(s[i].start, s[i].end);
 	}
 }
 
 /*
- * Allocate the arrays of L. Bands need no copied times, because few bands are read for each
+ * Allocate the arrays of INDEX. Bands need no copied times, because few bands are read for each
  * picture. Return false without memory.
  */
-static bool arrays_init(struct row_index *l)
+static bool arrays_init(struct row_index *index)
 {
-	l->items = malloc(((size_t)l->n + 1) * sizeof(*l->items));
-	if (l->of >= ROW_INDEX_SLEEPING)
-		return l->items;
-	l->bases = malloc(((size_t)l->n / (1u << NODE_SHIFT) + 1) * sizeof(*l->bases));
-	l->begins = malloc(((size_t)l->n + 1) * sizeof(*l->begins));
-	l->lengths = malloc(((size_t)l->n + 1) * sizeof(*l->lengths));
-	l->sums = malloc(((size_t)l->n / (1u << SUM_SHIFT) + 1) * sizeof(*l->sums));
-	return l->items && l->bases && l->begins && l->lengths && l->sums;
+	index->items = malloc(((size_t)index->n + 1) * sizeof(*index->items));
+	if (index->of >= ROW_INDEX_SLEEPING)
+		return index->items;
+	index->bases = malloc(((size_t)index->n / (1u << NODE_SHIFT) + 1) * sizeof(*index->bases));
+	index->begins = malloc(((size_t)index->n + 1) * sizeof(*index->begins));
+	index->lengths = malloc(((size_t)index->n + 1) * sizeof(*index->lengths));
+	index->sums = malloc(((size_t)index->n / (1u << SUM_SHIFT) + 1) * sizeof(*index->sums));
+	return index->items && index->bases && index->begins && index->lengths && index->sums;
 }
 
-static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_stretch *all)
+static bool rows_init(struct row_index *index, const uint32_t *starts, struct scene_stretch *all)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t row = 0; row < l->rows; row++)
+	for (uint32_t row = 0; row < index->rows; row++)
 		if (!scene_sort_stretches(all + starts[row], starts[row + 1] - starts[row]))
 			return false;
-	for (uint32_t i = 0; i < l->n; i++)
+	for (uint32_t i = 0; i < index->n; i++)
 		/* Every item is set, because as many were stored as were counted. */
 		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
-		l->items[i] = all[i].item;
-	for (uint32_t row = 0; row < l->rows; row++) {
+		index->items[i] = all[i].item;
+	for (uint32_t row = 0; row < index->rows; row++) {
 		uint32_t from = starts[row], n = starts[row + 1] - from;
 
-		if (!cover(l, all + from, from, n))
+		if (!cover(index, all + from, from, n))
 			return false;
-		if (l->begins)
-			keep_times(l, all + from, from, n, &sum);
+		if (index->begins)
+			keep_times(index, all + from, from, n, &sum);
 	}
-	if (l->sums && l->n % (1u << SUM_SHIFT) == 0)
-		l->sums[l->n >> SUM_SHIFT] = sum;
+	if (index->sums && index->n % (1u << SUM_SHIFT) == 0)
+		index->sums[index->n >> SUM_SHIFT] = sum;
 	return true;
 }
 
@@ -195,14 +195,14 @@ static uint32_t number_starts(uint32_t *starts, uint32_t rows)
 	return sum;
 }
 
-bool row_index_gather(struct row_index *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts)
+bool row_index_gather(struct row_index *index, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts)
 {
-	struct gather g = {.l = l, .starts = starts};
+	struct gather g = {.l = index, .starts = starts};
 	bool ok;
 
 	put_all(&g, lives, chosen);
-	l->n = number_starts(starts, l->rows);
-	g.all = malloc(((size_t)l->n + 1) * sizeof(*g.all));
+	index->n = number_starts(starts, index->rows);
+	g.all = malloc(((size_t)index->n + 1) * sizeof(*g.all));
 	if (!g.all)
 		return false;
 	put_all(&g, lives, chosen);
@@ -210,10 +210,10 @@ bool row_index_gather(struct row_index *l, const struct scene_life *lives, const
 	 * Storing the stretches moved each row's start to the start of the next row: move the
 	 * starts back.
 	 */
-	for (uint32_t row = l->rows; row > 0; row--)
+	for (uint32_t row = index->rows; row > 0; row--)
 		starts[row] = starts[row - 1];
 	starts[0] = 0;
-	ok = arrays_init(l) && rows_init(l, starts, g.all);
+	ok = arrays_init(index) && rows_init(index, starts, g.all);
 	free(g.all);
-	return ok && (l->of >= ROW_INDEX_SLEEPING || row_index_sum_up(l, 0, l->n));
+	return ok && (index->of >= ROW_INDEX_SLEEPING || row_index_sum_up(index, 0, index->n));
 }

@@ -210,13 +210,13 @@ static void make_block(struct build *b, uint32_t block)
 		made->blur = longest(blur - 1u);
 }
 
-static bool level_make(struct row_index *l, unsigned level, const uint32_t *row_starts)
+static bool level_make(struct row_index *index, unsigned level, const uint32_t *row_starts)
 {
-	struct build b = {.l = l, .level = level, .row_starts = row_starts};
-	struct row_level *made = &l->levels[level];
+	struct build b = {.l = index, .level = level, .row_starts = row_starts};
+	struct row_level *made = &index->levels[level];
 	struct row_piece *end;
 
-	made->blocks = ((level > 1 ? l->levels[level - 1].blocks : l->rows) - 1) / WAYS + 1;
+	made->blocks = ((level > 1 ? index->levels[level - 1].blocks : index->rows) - 1) / WAYS + 1;
 	made->starts = malloc(((size_t)made->blocks + 1) * sizeof(*made->starts));
 	made->blurs = malloc(made->blocks);
 	for (uint32_t i = 0; made->starts && made->blurs && !b.failed && i < made->blocks; i++)
@@ -231,27 +231,27 @@ static bool level_make(struct row_index *l, unsigned level, const uint32_t *row_
 	grow_trim(&b.out, sizeof(*end));
 	made->grown = b.out;
 	made->pieces = b.out.items;
-	return row_index_sum_up(l, level, b.out.n - 1);
+	return row_index_sum_up(index, level, b.out.n - 1);
 }
 
-uint64_t row_index_blur(const struct row_index *l, unsigned level, uint32_t block)
+uint64_t row_index_blur(const struct row_index *index, unsigned level, uint32_t block)
 {
-	uint8_t blur = level && level <= l->top ? l->levels[level].blurs[block] : 0;
+	uint8_t blur = level && level <= index->top ? index->levels[level].blurs[block] : 0;
 
 	return blur ? longest(blur - 1u) : 0;
 }
 
-bool row_index_build(struct row_index *l, const uint32_t *starts)
+bool row_index_build(struct row_index *index, const uint32_t *starts)
 {
-	uint32_t blocks = l->rows;
+	uint32_t blocks = index->rows;
 
-	if (!l->n)
+	if (!index->n)
 		return true;
 	while (blocks > 1) {
-		if (!level_make(l, l->top + 1, starts))
+		if (!level_make(index, index->top + 1, starts))
 			return false;
-		blocks = l->levels[++l->top].blocks;
+		blocks = index->levels[++index->top].blocks;
 	}
-	l->steps = 0;
+	index->steps = 0;
 	return true;
 }

@@ -103,27 +103,27 @@ struct sampled_row {
 };
 
 /* Return the time between FROM and TO in which there is an item on ROW, ns. Go on behind TO. */
-static double alive_on(struct row_index *l, struct sampled_row *row, uint64_t from, uint64_t to)
+static double alive_on(struct row_index *index, struct sampled_row *row, uint64_t from, uint64_t to)
 {
-	uint32_t next = row_index_begins_after(l, 0, row->at, row->end, to - 1), n = next - row->at, step;
+	uint32_t next = row_index_begins_after(index, 0, row->at, row->end, to - 1), n = next - row->at, step;
 	uint64_t start, end;
 	double sum = 0;
 
 	step = n > SAMPLED_PIECES ? n / SAMPLED_PIECES : 1;
 	for (uint32_t i = 0; i < n; i += step) {
-		start = row_index_start(l, 0, row->at + i);
-		end = row_index_end(l, 0, row->at + i);
+		start = row_index_start(index, 0, row->at + i);
+		end = row_index_end(index, 0, row->at + i);
 		start = start > from ? start : from;
 		end = end < to ? end : to;
 		sum += end > start ? (double)(end - start) * step : 0;
 	}
 	/* The last piece may go on in the next area. */
-	row->at = n && row_index_end(l, 0, next - 1) > to ? next - 1 : next;
+	row->at = n && row_index_end(index, 0, next - 1) > to ? next - 1 : next;
 	return sum;
 }
 
-/* Count in F->alive how many of the rows of GROUP, which has several, have an item of L over time. */
-static void count_alive(struct frame *f, struct row_index *l, const struct row_group *group)
+/* Count in F->alive how many of the rows of GROUP, which has several, have an item of INDEX over time. */
+static void count_alive(struct frame *f, struct row_index *index, const struct row_group *group)
 {
 	uint64_t first = (uint64_t)group->block << (ROW_INDEX_SHIFT * group->level), from = f->w.from, to;
 	uint64_t n = UINT64_C(1) << (ROW_INDEX_SHIFT * group->level);
@@ -131,25 +131,25 @@ static void count_alive(struct frame *f, struct row_index *l, const struct row_g
 	struct sampled_row sampled[SAMPLED_ROWS];
 	double share;
 
-	f->alive.l = l;
+	f->alive.l = index;
 	f->alive.block = group->block;
 	f->alive.level = group->level;
-	n = n < l->rows - first ? n : l->rows - first;
+	n = n < index->rows - first ? n : index->rows - first;
 	rows = n < SAMPLED_ROWS ? (uint32_t)n : SAMPLED_ROWS;
 	for (uint32_t i = 0; i < rows; i++) {
 		struct sampled_row *row = &sampled[i];
 		/* The distances of the sampled rows differ from powers of two, which rows often repeat in. */
 		uint64_t of = ((2 * i + 1) * n / (2 * rows) + i) % n;
 
-		row_index_range(l, 0, (uint32_t)(first + of), &row->at, &row->end);
-		row->at = row_index_ends_from(l, 0, row->at, row->end, from);
+		row_index_range(index, 0, (uint32_t)(first + of), &row->at, &row->end);
+		row->at = row_index_ends_from(index, 0, row->at, row->end, from);
 	}
 	for (uint32_t area = 0; area < areas && area < ALIVE_AREAS; area++, from = to) {
 		to = frame_time(f, (area + 1) * ALIVE_WIDTH);
 		to = to > from ? to : from + 1;
 		share = 0;
 		for (uint32_t i = 0; i < rows; i++)
-			share += fmin(alive_on(l, &sampled[i], from, to) / (double)(to - from), 1) / rows;
+			share += fmin(alive_on(index, &sampled[i], from, to) / (double)(to - from), 1) / rows;
 		f->alive.steps[area] = (uint8_t)fmax(ceil(STEPS * share), 1);
 	}
 }

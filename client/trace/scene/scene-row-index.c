@@ -41,11 +41,11 @@ struct scene_life *scene_lives_new(const struct mprof_model_view *view, const ui
 
 /* ---- stretches ---- */
 
-uint32_t row_index_row(const struct row_index *l, uint32_t item)
+uint32_t row_index_row(const struct row_index *index, uint32_t item)
 {
-	const struct mprof_model_view *v = l->view;
+	const struct mprof_model_view *v = index->view;
 
-	switch (l->of) {
+	switch (index->of) {
 	case ROW_INDEX_RUNNING:
 		return v->threads[v->activations[item].thread].row;
 	case ROW_INDEX_SLEEPING:
@@ -61,94 +61,95 @@ uint32_t row_index_row(const struct row_index *l, uint32_t item)
 	}
 }
 
-uint64_t row_index_item_start(const struct row_index *l, uint32_t item)
+uint64_t row_index_item_start(const struct row_index *index, uint32_t item)
 {
 	const struct mprof_collection *c;
 
-	switch (l->of) {
+	switch (index->of) {
 	case ROW_INDEX_RUNNING:
 	case ROW_INDEX_SLEEPING:
-		return l->view->activations[item].start;
+		return index->view->activations[item].start;
 	case ROW_INDEX_COLLECTIONS:
-		c = &l->view->collections[item];
+		c = &index->view->collections[item];
 		return c->time > c->duration_ns ? c->time - c->duration_ns : 0;
 	case ROW_INDEX_GAPS:
-		return l->view->gaps[item].from;
+		return index->view->gaps[item].from;
 	case ROW_INDEX_PIECES:
-		return l->view->pieces[item].start;
+		return index->view->pieces[item].start;
 	default:
-		return l->view->threads[item].start;
+		return index->view->threads[item].start;
 	}
 }
 
-uint64_t row_index_item_end(const struct row_index *l, uint32_t item)
+uint64_t row_index_item_end(const struct row_index *index, uint32_t item)
 {
 	const struct mprof_gap *gap;
 
-	switch (l->of) {
+	switch (index->of) {
 	case ROW_INDEX_RUNNING:
 	case ROW_INDEX_SLEEPING:
-		return l->view->activations[item].end;
+		return index->view->activations[item].end;
 	case ROW_INDEX_COLLECTIONS:
-		return l->view->collections[item].time;
+		return index->view->collections[item].time;
 	case ROW_INDEX_GAPS:
-		gap = &l->view->gaps[item];
+		gap = &index->view->gaps[item];
 		return gap->to > gap->from ? gap->to : gap->from;
 	case ROW_INDEX_PIECES:
-		return l->view->pieces[item].end;
+		return index->view->pieces[item].end;
 	default:
-		return l->view->threads[item].end;
+		return index->view->threads[item].end;
 	}
 }
 
-bool row_index_init(struct row_index *l, const struct mprof_model_view *view, enum row_index_kind of,
+bool row_index_init(struct row_index *index, const struct mprof_model_view *view, enum row_index_kind of,
 		    const struct scene_life *lives, const uint8_t *chosen)
 {
 	uint32_t *starts;
 	bool ok;
 
-	*l = (struct row_index){.view = view, .of = of, .rows = of < ROW_INDEX_SLEEPING ? view->rows : view->n_streams};
-	starts = calloc((size_t)l->rows + 1, sizeof(*starts));
-	ok = starts && row_index_gather(l, lives, chosen, starts) &&
-	     (of >= ROW_INDEX_SLEEPING || row_index_build(l, starts));
-	if (!ok || l->rows > l->n / 4) {
+	*index = (struct row_index){
+		.view = view, .of = of, .rows = of < ROW_INDEX_SLEEPING ? view->rows : view->n_streams};
+	starts = calloc((size_t)index->rows + 1, sizeof(*starts));
+	ok = starts && row_index_gather(index, lives, chosen, starts) &&
+	     (of >= ROW_INDEX_SLEEPING || row_index_build(index, starts));
+	if (!ok || index->rows > index->n / 4) {
 		free(starts);
 		return ok;
 	}
-	l->row_starts = starts;
+	index->row_starts = starts;
 	return true;
 }
 
-void row_index_deinit(struct row_index *l)
+void row_index_deinit(struct row_index *index)
 {
-	free(l->items);
-	free(l->cover);
-	free(l->bases);
-	free(l->begins);
-	free(l->lengths);
-	free(l->sums);
-	free(l->row_starts);
-	row_nodes_deinit(&l->nodes);
+	free(index->items);
+	free(index->cover);
+	free(index->bases);
+	free(index->begins);
+	free(index->lengths);
+	free(index->sums);
+	free(index->row_starts);
+	row_nodes_deinit(&index->nodes);
 	for (unsigned i = 0; i < ROW_INDEX_LEVELS; i++) {
-		free(l->levels[i].starts);
-		grow_deinit(&l->levels[i].grown);
-		free(l->levels[i].blurs);
-		row_nodes_deinit(&l->levels[i].nodes);
+		free(index->levels[i].starts);
+		grow_deinit(&index->levels[i].grown);
+		free(index->levels[i].blurs);
+		row_nodes_deinit(&index->levels[i].nodes);
 	}
-	*l = (struct row_index){0};
+	*index = (struct row_index){0};
 }
 
 /* Return the first place of ROW; if ROW has no stretch, that of the next row that has one. */
-static uint32_t row_start(struct row_index *l, uint32_t row)
+static uint32_t row_start(struct row_index *index, uint32_t row)
 {
-	uint32_t from = 0, to = l->n, middle;
+	uint32_t from = 0, to = index->n, middle;
 
-	if (l->row_starts)
-		return row < l->rows ? l->row_starts[row] : l->n;
+	if (index->row_starts)
+		return row < index->rows ? index->row_starts[row] : index->n;
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		l->steps++;
-		if (row_index_row(l, l->items[middle]) < row)
+		index->steps++;
+		if (row_index_row(index, index->items[middle]) < row)
 			from = middle + 1;
 		else
 			to = middle;
@@ -156,77 +157,77 @@ static uint32_t row_start(struct row_index *l, uint32_t row)
 	return from;
 }
 
-void row_index_range(struct row_index *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to)
+void row_index_range(struct row_index *index, unsigned level, uint32_t block, uint32_t *from, uint32_t *to)
 {
-	if (level > l->top || !l->n) {
+	if (level > index->top || !index->n) {
 		*from = *to = 0;
 	} else if (level) {
-		*from = l->levels[level].starts[block];
-		*to = l->levels[level].starts[block + 1];
+		*from = index->levels[level].starts[block];
+		*to = index->levels[level].starts[block + 1];
 	} else {
-		*from = row_start(l, block);
-		*to = block < UINT32_MAX ? row_start(l, block + 1) : l->n;
+		*from = row_start(index, block);
+		*to = block < UINT32_MAX ? row_start(index, block + 1) : index->n;
 	}
 }
 
-uint64_t row_index_start(struct row_index *l, unsigned level, uint32_t piece)
+uint64_t row_index_start(struct row_index *index, unsigned level, uint32_t piece)
 {
-	uint32_t place = level ? l->levels[level].pieces[piece].first : piece;
+	uint32_t place = level ? index->levels[level].pieces[piece].first : piece;
 
-	l->steps++;
-	return row_index_place_start(l, place);
+	index->steps++;
+	return row_index_place_start(index, place);
 }
 
-uint64_t row_index_end(struct row_index *l, unsigned level, uint32_t piece)
+uint64_t row_index_end(struct row_index *index, unsigned level, uint32_t piece)
 {
-	uint32_t place = level ? l->levels[level].pieces[piece].last : piece;
+	uint32_t place = level ? index->levels[level].pieces[piece].last : piece;
 
-	l->steps++;
-	return row_index_place_end(l, place);
+	index->steps++;
+	return row_index_place_end(index, place);
 }
 
-uint32_t row_index_item(const struct row_index *l, unsigned level, uint32_t piece)
+uint32_t row_index_item(const struct row_index *index, unsigned level, uint32_t piece)
 {
-	return l->items[level ? l->levels[level].pieces[piece].first : piece];
+	return index->items[level ? index->levels[level].pieces[piece].first : piece];
 }
 
-uint32_t row_index_count(const struct row_index *l, unsigned level, uint32_t from, uint32_t to)
+uint32_t row_index_count(const struct row_index *index, unsigned level, uint32_t from, uint32_t to)
 {
-	return level ? l->levels[level].pieces[to].before - l->levels[level].pieces[from].before : to - from;
+	return level ? index->levels[level].pieces[to].before - index->levels[level].pieces[from].before : to - from;
 }
 
 /* Return the total time of the stretches before PLACE, ns. */
-static uint64_t total_to(struct row_index *l, uint32_t place)
+static uint64_t total_to(struct row_index *index, uint32_t place)
 {
 	uint32_t at = place >> SUM_SHIFT << SUM_SHIFT;
-	uint64_t sum = l->sums[at >> SUM_SHIFT];
+	uint64_t sum = index->sums[at >> SUM_SHIFT];
 
 	for (; at < place; at++)
-		sum += row_index_place_end(l, at) - row_index_place_start(l, at);
-	l->steps++;
+		sum += row_index_place_end(index, at) - row_index_place_start(index, at);
+	index->steps++;
 	return sum;
 }
 
-uint64_t row_index_total(struct row_index *l, uint32_t from, uint32_t to)
+uint64_t row_index_total(struct row_index *index, uint32_t from, uint32_t to)
 {
 	uint64_t sum = 0;
 
 	if (to - from <= 1u << SUM_SHIFT) {
 		for (; from < to; from++)
-			sum += row_index_place_end(l, from) - row_index_place_start(l, from);
-		l->steps++;
+			sum += row_index_place_end(index, from) - row_index_place_start(index, from);
+		index->steps++;
 		return sum;
 	}
-	return total_to(l, to) - total_to(l, from);
+	return total_to(index, to) - total_to(index, from);
 }
 
-uint32_t row_index_ends_from(struct row_index *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
+uint32_t row_index_ends_from(struct row_index *index, unsigned level, uint32_t from, uint32_t to, uint64_t time)
 {
 	uint32_t middle;
 
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		if (row_index_end(l, level, middle) < time)
+		if (row_index_end(index, level, middle) < time)
 			from = middle + 1;
 		else
 			to = middle;
@@ -234,19 +235,19 @@ uint32_t row_index_ends_from(struct row_index *l, unsigned level, uint32_t from,
 	return from;
 }
 
-uint32_t row_index_begins_after(struct row_index *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
+uint32_t row_index_begins_after(struct row_index *index, unsigned level, uint32_t from, uint32_t to, uint64_t time)
 {
 	uint32_t step = 1, middle;
 
 	/* Mostly it is one of the next pieces: search in steps that double. */
-	while (from < to && step < to - from && row_index_start(l, level, from + step - 1) <= time) {
+	while (from < to && step < to - from && row_index_start(index, level, from + step - 1) <= time) {
 		from += step;
 		step *= 2;
 	}
 	to = step < to - from ? from + step : to;
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		if (row_index_start(l, level, middle) <= time)
+		if (row_index_start(index, level, middle) <= time)
 			from = middle + 1;
 		else
 			to = middle;
@@ -274,16 +275,16 @@ static float larger(float a, float b)
 	return a > b ? a : b;
 }
 
-static void fill_lowest(const struct row_index *l, unsigned level, struct row_node *node, uint32_t at, uint32_t n)
+static void fill_lowest(const struct row_index *index, unsigned level, struct row_node *node, uint32_t at, uint32_t n)
 {
-	const struct row_piece *pieces = level ? l->levels[level].pieces : NULL;
+	const struct row_piece *pieces = level ? index->levels[level].pieces : NULL;
 	uint64_t end = 0, start, gap = 0, width = 0;
 
 	for (uint64_t i = at; i < n && i < (uint64_t)at + SIXTEEN; i++) {
-		start = row_index_place_start(l, pieces ? pieces[i].first : (uint32_t)i);
+		start = row_index_place_start(index, pieces ? pieces[i].first : (uint32_t)i);
 		if (i > at && start > end && start - end > gap)
 			gap = start - end;
-		end = row_index_place_end(l, pieces ? pieces[i].last : (uint32_t)i);
+		end = row_index_place_end(index, pieces ? pieces[i].last : (uint32_t)i);
 		if (end > start && end - start > width)
 			width = end - start;
 	}
@@ -291,14 +292,15 @@ static void fill_lowest(const struct row_index *l, unsigned level, struct row_no
 }
 
 /* Return the gap between the places AT - 1 and AT, which both exist. */
-static float gap_before(struct row_index *l, unsigned level, uint32_t at)
+static float gap_before(struct row_index *index, unsigned level, uint32_t at)
 {
-	uint64_t end = row_index_end(l, level, at - 1), start = row_index_start(l, level, at);
+	uint64_t end = row_index_end(index, level, at - 1), start = row_index_start(index, level, at);
 
 	return start > end ? not_less(start - end) : 0;
 }
 
-static void fill(struct row_index *l, unsigned level, struct row_nodes *nodes, unsigned k, uint32_t i, uint32_t below)
+static void fill(struct row_index *index, unsigned level, struct row_nodes *nodes, unsigned k, uint32_t i,
+		 uint32_t below)
 {
 	struct row_node *node = &nodes->levels[k][i];
 	const struct row_node *part;
@@ -309,13 +311,13 @@ static void fill(struct row_index *l, unsigned level, struct row_nodes *nodes, u
 		node->width = larger(node->width, part->width);
 		node->gap = larger(node->gap, part->gap);
 		if (at > i << NODE_SHIFT)
-			node->gap = larger(node->gap, gap_before(l, level, at << (NODE_SHIFT * k)));
+			node->gap = larger(node->gap, gap_before(index, level, at << (NODE_SHIFT * k)));
 	}
 }
 
-bool row_index_sum_up(struct row_index *l, unsigned level, uint32_t n)
+bool row_index_sum_up(struct row_index *index, unsigned level, uint32_t n)
 {
-	struct row_nodes *nodes = level ? &l->levels[level].nodes : &l->nodes;
+	struct row_nodes *nodes = level ? &index->levels[level].nodes : &index->nodes;
 	uint32_t below = n, count;
 
 	for (unsigned k = 0; below >= SIXTEEN; k++, below = count) {
@@ -325,16 +327,16 @@ bool row_index_sum_up(struct row_index *l, unsigned level, uint32_t n)
 			return false;
 		for (uint32_t i = 0; i < count; i++)
 			if (k)
-				fill(l, level, nodes, k, i, below);
+				fill(index, level, nodes, k, i, below);
 			else
-				fill_lowest(l, level, &nodes->levels[0][i], i * SIXTEEN, n);
+				fill_lowest(index, level, &nodes->levels[0][i], i * SIXTEEN, n);
 	}
 	return true;
 }
 
-const struct row_nodes *row_index_nodes(const struct row_index *l, unsigned level)
+const struct row_nodes *row_index_nodes(const struct row_index *index, unsigned level)
 {
-	return level ? &l->levels[level].nodes : &l->nodes;
+	return level ? &index->levels[level].nodes : &index->nodes;
 }
 
 uint32_t row_index_skip(const struct row_nodes *nodes, uint32_t from, uint32_t to, double gap, double width)

@@ -130,43 +130,43 @@ struct row_index {
  * threads whose bit is set in CHOSEN, or all if that is NULL. Return false without memory. Call
  * row_index_deinit() in any case.
  */
-bool row_index_init(struct row_index *l, const struct mprof_model_view *view, enum row_index_kind of,
+bool row_index_init(struct row_index *index, const struct mprof_model_view *view, enum row_index_kind of,
 		    const struct scene_life *lives, const uint8_t *chosen);
-void row_index_deinit(struct row_index *l);
+void row_index_deinit(struct row_index *index);
 
 /* Return the row, start and end of an item. */
-uint32_t row_index_row(const struct row_index *l, uint32_t item);
-uint64_t row_index_item_start(const struct row_index *l, uint32_t item);
-uint64_t row_index_item_end(const struct row_index *l, uint32_t item);
+uint32_t row_index_row(const struct row_index *index, uint32_t item);
+uint64_t row_index_item_start(const struct row_index *index, uint32_t item);
+uint64_t row_index_item_end(const struct row_index *index, uint32_t item);
 
 /*
  * Collect the items of each row, sort them, and store their times (scene-gather.c). The caller
  * zeroes STARTS, with an item for each row and one more; it becomes the first place of each row,
  * and the end of the last. Return false without memory.
  */
-bool row_index_gather(struct row_index *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts);
+bool row_index_gather(struct row_index *index, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts);
 
 /* Return the start of the stretch at PLACE, ns; row_index_place_end() the end. */
-static inline uint64_t row_index_place_start(const struct row_index *l, uint32_t place)
+static inline uint64_t row_index_place_start(const struct row_index *index, uint32_t place)
 {
-	if (l->begins && l->begins[place] < UINT32_MAX)
-		return l->bases[place >> NODE_SHIFT] + l->begins[place];
-	return row_index_item_start(l, l->items[place]);
+	if (index->begins && index->begins[place] < UINT32_MAX)
+		return index->bases[place >> NODE_SHIFT] + index->begins[place];
+	return row_index_item_start(index, index->items[place]);
 }
 
-static inline uint64_t row_index_place_end(const struct row_index *l, uint32_t place)
+static inline uint64_t row_index_place_end(const struct row_index *index, uint32_t place)
 {
-	if (l->begins && l->begins[place] < UINT32_MAX && l->lengths[place] < UINT32_MAX)
-		return l->bases[place >> NODE_SHIFT] + l->begins[place] + l->lengths[place];
-	return row_index_item_end(l, l->cover ? l->cover[place] : l->items[place]);
+	if (index->begins && index->begins[place] < UINT32_MAX && index->lengths[place] < UINT32_MAX)
+		return index->bases[place >> NODE_SHIFT] + index->begins[place] + index->lengths[place];
+	return row_index_item_end(index, index->cover ? index->cover[place] : index->items[place]);
 }
 
 /*
  * Build the nodes over the N pieces of LEVEL, which let row_index_skip() skip pieces. Return false
  * without memory.
  */
-bool row_index_sum_up(struct row_index *l, unsigned level, uint32_t n);
-const struct row_nodes *row_index_nodes(const struct row_index *l, unsigned level);
+bool row_index_sum_up(struct row_index *index, unsigned level, uint32_t n);
+const struct row_nodes *row_index_nodes(const struct row_index *index, unsigned level);
 /*
  * Return the number of pieces from FROM on that one node covers, if all are before TO, no gap
  * between them is longer than GAP ns, and none of them is longer than WIDTH ns. Else return 0.
@@ -176,36 +176,36 @@ void row_nodes_deinit(struct row_nodes *nodes);
 
 /*
  * Return the total time of the stretches at the places from FROM up to, but not including, TO, ns.
- * L must not be an index of bands.
+ * INDEX must not be an index of bands.
  */
-uint64_t row_index_total(struct row_index *l, uint32_t from, uint32_t to);
+uint64_t row_index_total(struct row_index *index, uint32_t from, uint32_t to);
 
 /* Store the pieces of BLOCK at LEVEL: from *FROM up to, but not including, *TO. */
-void row_index_range(struct row_index *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to);
-uint64_t row_index_start(struct row_index *l, unsigned level, uint32_t piece);
-uint64_t row_index_end(struct row_index *l, unsigned level, uint32_t piece);
+void row_index_range(struct row_index *index, unsigned level, uint32_t block, uint32_t *from, uint32_t *to);
+uint64_t row_index_start(struct row_index *index, unsigned level, uint32_t piece);
+uint64_t row_index_end(struct row_index *index, unsigned level, uint32_t piece);
 /* Return one of the items of PIECE. */
-uint32_t row_index_item(const struct row_index *l, unsigned level, uint32_t piece);
+uint32_t row_index_item(const struct row_index *index, unsigned level, uint32_t piece);
 /* Return the number of items of the pieces from FROM up to, but not including, TO. */
-uint32_t row_index_count(const struct row_index *l, unsigned level, uint32_t from, uint32_t to);
+uint32_t row_index_count(const struct row_index *index, unsigned level, uint32_t from, uint32_t to);
 /*
  * Search the pieces from FROM up to, but not including, TO. row_index_ends_from() returns the first
  * that ends at TIME or later, row_index_begins_after() the first that begins after TIME. Both
  * return TO if there is none.
  */
-uint32_t row_index_ends_from(struct row_index *l, unsigned level, uint32_t from, uint32_t to, uint64_t time);
-uint32_t row_index_begins_after(struct row_index *l, unsigned level, uint32_t from, uint32_t to, uint64_t time);
+uint32_t row_index_ends_from(struct row_index *index, unsigned level, uint32_t from, uint32_t to, uint64_t time);
+uint32_t row_index_begins_after(struct row_index *index, unsigned level, uint32_t from, uint32_t to, uint64_t time);
 
 /*
  * Return the longest gap closed in BLOCK of LEVEL or in a block of a lower level that is part of
  * it, ns; 0 for none.
  */
-uint64_t row_index_blur(const struct row_index *l, unsigned level, uint32_t block);
+uint64_t row_index_blur(const struct row_index *index, unsigned level, uint32_t block);
 
 /*
  * Build the levels above 0 (scene-levels.c). STARTS is the start of each row in the items. Return
  * false without memory.
  */
-bool row_index_build(struct row_index *l, const uint32_t *starts);
+bool row_index_build(struct row_index *index, const uint32_t *starts);
 
 #endif

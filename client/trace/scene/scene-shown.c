@@ -92,15 +92,15 @@ static bool add_rows(struct shown_rows *r, uint32_t first, uint32_t end)
 	return true;
 }
 
-static bool is_occupied(struct row_index *l, unsigned level, uint32_t block, const struct mprof_window *w)
+static bool is_occupied(struct row_index *index, unsigned level, uint32_t block, const struct mprof_window *w)
 {
 	uint32_t from, to, at;
 
-	if (!l->n)
+	if (!index->n)
 		return false;
-	row_index_range(l, level, block, &from, &to);
-	at = row_index_ends_from(l, level, from, to, w->from);
-	return at < to && row_index_start(l, level, at) <= w->to;
+	row_index_range(index, level, block, &from, &to);
+	at = row_index_ends_from(index, level, from, to, w->from);
+	return at < to && row_index_start(index, level, at) <= w->to;
 }
 
 /* The blocks of one level that have a thread in the window, in their order. */

@@ -263,15 +263,15 @@ struct run {
 	bool single;	     /* the run is one piece */
 };
 
-void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block);
+void walk_init(struct walk *w, struct frame *f, struct row_index *index, unsigned level, uint32_t block);
 /* Store the next run in *RUN. Return false after the last one. */
 bool walk_next(struct walk *w, struct run *run);
 /*
- * Call DRAW for all runs of L in the window, row group by row group. If a level is not exact enough
+ * Call DRAW for all runs of INDEX in the window, row group by row group. If a level is not exact enough
  * for a group, walk over rows or blocks of a lower level instead. The ROOM of the GROUP that DRAW
  * gets is 0 when several rows are drawn together.
  */
-void walk_rows(struct frame *f, struct row_index *l,
+void walk_rows(struct frame *f, struct row_index *index,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group));
 
 #endif

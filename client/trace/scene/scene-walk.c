@@ -13,12 +13,12 @@
 #define GAP_SEEN 2.0
 #define TOGETHER 2.0 /* rows whose heights together are at most this are drawn at one height, pixels */
 
-void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block)
+void walk_init(struct walk *w, struct frame *f, struct row_index *index, unsigned level, uint32_t block)
 {
-	*w = (struct walk){.f = f, .l = l, .level = level};
-	row_index_range(l, level, block, &w->at, &w->end);
-	w->at = row_index_ends_from(l, level, w->at, w->end, f->w.from);
-	w->end = row_index_begins_after(l, level, w->at, w->end, f->w.to);
+	*w = (struct walk){.f = f, .l = index, .level = level};
+	row_index_range(index, level, block, &w->at, &w->end);
+	w->at = row_index_ends_from(index, level, w->at, w->end, f->w.from);
+	w->end = row_index_begins_after(index, level, w->at, w->end, f->w.to);
 }
 
 /*
@@ -81,29 +81,29 @@ bool walk_next(struct walk *w, struct run *run)
 }
 
 /*
- * Return how many levels below LEVEL to draw BLOCK of L, as low as is needed for closed gaps to be
+ * Return how many levels below LEVEL to draw BLOCK of INDEX, as low as is needed for closed gaps to be
  * invisible, as far as the budget allows.
  */
-static unsigned closer(struct frame *f, const struct row_index *l, unsigned level, uint32_t block)
+static unsigned closer(struct frame *f, const struct row_index *index, unsigned level, uint32_t block)
 {
 	double seen = GAP_SEEN / f->scale;
 	uint64_t row = (uint64_t)f->w.width + 16;
 	unsigned by = 0;
 
-	if ((double)row_index_blur(l, level, block) <= seen)
+	if ((double)row_index_blur(index, level, block) <= seen)
 		return 0;
-	while (++by < level && (double)l->levels[level - by].blur > seen) {
+	while (++by < level && (double)index->levels[level - by].blur > seen) {
 	}
 	while (by && row << (ROW_INDEX_SHIFT * by) > f->budget)
 		by--;
 	return by;
 }
 
-static void walk_group(struct frame *f, struct row_index *l, const struct row_group *group,
+static void walk_group(struct frame *f, struct row_index *index, const struct row_group *group,
 		       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
-	unsigned by = group->level ? closer(f, l, group->level, group->block) : 0;
-	uint64_t n = UINT64_C(1) << (ROW_INDEX_SHIFT * by), before = l->steps, spent;
+	unsigned by = group->level ? closer(f, index, group->level, group->block) : 0;
+	uint64_t n = UINT64_C(1) << (ROW_INDEX_SHIFT * by), before = index->steps, spent;
 	struct row_group part = *group;
 	struct walk w;
 	struct run run;
@@ -112,27 +112,27 @@ static void walk_group(struct frame *f, struct row_index *l, const struct row_gr
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t block = ((uint64_t)group->block << (ROW_INDEX_SHIFT * by)) + i;
 
-		if (part.level ? block >= l->levels[part.level].blocks : block >= l->rows)
+		if (part.level ? block >= index->levels[part.level].blocks : block >= index->rows)
 			break;
 		part.block = (uint32_t)block;
 		if (by)
 			part.y = (float)fisheye_y(
 				&f->fisheye, (double)(((block * 2 + 1) << (ROW_INDEX_SHIFT * part.level)) - 1) / 2);
-		walk_init(&w, f, l, part.level, part.block);
+		walk_init(&w, f, index, part.level, part.block);
 		while (walk_next(&w, &run))
 			draw(f, &run, &part);
 	}
-	spent = by ? l->steps - before : 0;
+	spent = by ? index->steps - before : 0;
 	f->budget -= spent < f->budget ? spent : f->budget;
 }
 
-void walk_rows(struct frame *f, struct row_index *l,
+void walk_rows(struct frame *f, struct row_index *index,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
 	const struct row_group *groups = f->s->groups.items;
 
-	for (uint32_t i = 0; l->n && i < f->s->groups.n && !f->failed; i++)
-		walk_group(f, l, &groups[i], draw);
+	for (uint32_t i = 0; index->n && i < f->s->groups.n && !f->failed; i++)
+		walk_group(f, index, &groups[i], draw);
 }
 
 /*

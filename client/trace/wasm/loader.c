@@ -55,11 +55,11 @@ static struct loader_stream *stream_at(const struct loader *l, uint32_t i)
 	return (struct loader_stream *)l->streams.items + i;
 }
 
-static void stream_close(struct loader_stream *a)
+static void stream_close(struct loader_stream *s)
 {
-	a->in = input_free(a->in);
-	free(a->events);
-	a->events = NULL;
+	s->in = input_free(s->in);
+	free(s->events);
+	s->events = NULL;
 }
 
 struct loader *loader_free(struct loader *l)
@@ -219,15 +219,15 @@ enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)
 	return status;
 }
 
-static void count(struct loader_stream *a)
+static void count(struct loader_stream *s)
 {
-	const struct mprof_totals *totals = input_totals(a->in);
+	const struct mprof_totals *totals = input_totals(s->in);
 
-	a->counts.bytes = input_bytes(a->in);
-	a->counts.packets = totals->packets;
-	a->counts.lost_packets = totals->lost_packets;
-	a->counts.unknown_texts = totals->unknown_texts;
-	a->counts.skipped_extras = totals->skipped_extras;
+	s->counts.bytes = input_bytes(s->in);
+	s->counts.packets = totals->packets;
+	s->counts.lost_packets = totals->lost_packets;
+	s->counts.unknown_texts = totals->unknown_texts;
+	s->counts.skipped_extras = totals->skipped_extras;
 }
 
 static enum mprof_status finish_stream(struct loader *l, uint32_t stream, enum mprof_status status)
@@ -250,9 +250,9 @@ enum mprof_status loader_end(struct loader *l, uint32_t stream)
 	return a->shared ? MPROF_OK : finish_stream(l, stream, drain(l, stream));
 }
 
-static uint64_t head(const struct loader_stream *a)
+static uint64_t head(const struct loader_stream *s)
 {
-	return a->events[a->next].raw.timestamp;
+	return s->events[s->next].raw.timestamp;
 }
 
 /* Decode the next events of stream I, which is being merged. At its end, close it. */

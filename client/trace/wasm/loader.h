@@ -6,7 +6,7 @@
  * loader_came() for its bytes and loader_end() at its end; calls for different streams may come in
  * any order. At last call loader_finish().
  *
- * Events enter the model as their bytes arrive. But streams that share a guest are held (input.h),
+ * Events enter the model as their bytes arrive. But streams that share a guest are held (wasm-input.h),
  * and merged by time at the end.
  */
 #ifndef TRACE_LOADER_H
@@ -14,7 +14,7 @@
 
 #include <mprof/model.h>
 
-#include "input.h"
+#include "wasm-input.h"
 
 #define LOADER_DAMAGES_MAX 100u
 

@@ -15,57 +15,57 @@ struct recording *recording_new(void)
 	return calloc(1, sizeof(struct recording));
 }
 
-struct recording *recording_free(struct recording *k)
+struct recording *recording_free(struct recording *recording)
 {
 	uint8_t **pieces;
 
-	if (!k)
+	if (!recording)
 		return NULL;
-	pieces = k->pieces.items;
-	for (uint32_t i = 0; i < k->pieces.n; i++)
+	pieces = recording->pieces.items;
+	for (uint32_t i = 0; i < recording->pieces.n; i++)
 		free(pieces[i]);
-	grow_deinit(&k->pieces);
-	free(k);
+	grow_deinit(&recording->pieces);
+	free(recording);
 	return NULL;
 }
 
-size_t recording_room_bytes(const struct recording *k)
+size_t recording_room_bytes(const struct recording *recording)
 {
-	return RECORDING_PIECE_BYTES - (size_t)(k->bytes % RECORDING_PIECE_BYTES);
+	return RECORDING_PIECE_BYTES - (size_t)(recording->bytes % RECORDING_PIECE_BYTES);
 }
 
-uint8_t *recording_room(struct recording *k)
+uint8_t *recording_room(struct recording *recording)
 {
-	uint64_t piece = k->bytes / RECORDING_PIECE_BYTES;
+	uint64_t piece = recording->bytes / RECORDING_PIECE_BYTES;
 	uint8_t *new;
 
-	if (piece == k->pieces.n) {
-		if (!grow_reserve(&k->pieces, sizeof(new), 1))
+	if (piece == recording->pieces.n) {
+		if (!grow_reserve(&recording->pieces, sizeof(new), 1))
 			return NULL;
 		new = malloc(RECORDING_PIECE_BYTES);
 		if (!new)
 			return NULL;
-		*(uint8_t **)grow_take(&k->pieces, sizeof(new)) = new;
+		*(uint8_t **)grow_take(&recording->pieces, sizeof(new)) = new;
 	}
-	return ((uint8_t **)k->pieces.items)[piece] + k->bytes % RECORDING_PIECE_BYTES;
+	return ((uint8_t **)recording->pieces.items)[piece] + recording->bytes % RECORDING_PIECE_BYTES;
 }
 
-void recording_came(struct recording *k, size_t n)
+void recording_came(struct recording *recording, size_t n)
 {
-	k->bytes += n;
+	recording->bytes += n;
 }
 
-uint64_t recording_bytes(const struct recording *k)
+uint64_t recording_bytes(const struct recording *recording)
 {
-	return k->bytes;
+	return recording->bytes;
 }
 
-const uint8_t *recording_at(const struct recording *k, uint64_t at, size_t *n)
+const uint8_t *recording_at(const struct recording *recording, uint64_t at, size_t *n)
 {
 	size_t within = (size_t)(at % RECORDING_PIECE_BYTES), left = RECORDING_PIECE_BYTES - within;
 
-	*n = k->bytes - at < left ? (size_t)(k->bytes - at) : left;
-	return ((uint8_t **)k->pieces.items)[at / RECORDING_PIECE_BYTES] + within;
+	*n = recording->bytes - at < left ? (size_t)(recording->bytes - at) : left;
+	return ((uint8_t **)recording->pieces.items)[at / RECORDING_PIECE_BYTES] + within;
 }
 
 /* ---- passes ---- */
@@ -92,7 +92,7 @@ struct scan {
 };
 
 /* Go back to the first byte, with a new decoder. Return false without memory. */
-static bool rewind_to_start(struct scan *p)
+static bool rewind_to_start(struct scan *s)
 {
 	/*
 	 * Decode stacks in every scan, also where they are not used. The scans must agree on the
@@ -100,27 +100,27 @@ static bool rewind_to_start(struct scan *p)
 	 */
 	const struct mprof_mem_options options = {
 		.stacks = true,
-		.seed = p->options.seed,
-		.recording = p->options.recording,
+		.seed = s->options.seed,
+		.recording = s->options.recording,
 	};
 
-	mprof_mem_free(p->decoder);
-	p->decoder = mprof_mem_new(&options);
-	p->at = 0;
-	p->n_damages = 0;
-	return p->decoder != NULL;
+	mprof_mem_free(s->decoder);
+	s->decoder = mprof_mem_new(&options);
+	s->at = 0;
+	s->n_damages = 0;
+	return s->decoder != NULL;
 }
 
-struct scan *scan_new(const struct recording *k, const struct scan_options *options)
+struct scan *scan_new(const struct recording *recording, const struct scan_options *options)
 {
 	struct scan *p = calloc(1, sizeof(*p));
 	struct mprof_profile_options wanted = {.tree = !options->points, .sort = options->sort, .seed = options->seed};
 
 	if (!p)
 		return NULL;
-	p->recording = k;
+	p->recording = recording;
 	p->options = *options;
-	p->end = options->grows ? UINT64_MAX : recording_bytes(k);
+	p->end = options->grows ? UINT64_MAX : recording_bytes(recording);
 	p->phase = options->filter ? SELECTING : COUNTING;
 	if (options->filter)
 		wanted.selection = p->selection = mprof_selection_new(options->filter, options->last_us, options->seed);
@@ -132,56 +132,56 @@ struct scan *scan_new(const struct recording *k, const struct scan_options *opti
 	return p;
 }
 
-struct scan *scan_free(struct scan *p)
+struct scan *scan_free(struct scan *s)
 {
-	if (!p)
+	if (!s)
 		return NULL;
-	mprof_profile_free(p->profile);
-	mprof_selection_free(p->selection);
-	mprof_mem_free(p->decoder);
-	curve_deinit(&p->curve);
-	free(p->line);
-	free(p);
+	mprof_profile_free(s->profile);
+	mprof_selection_free(s->selection);
+	mprof_mem_free(s->decoder);
+	curve_deinit(&s->curve);
+	free(s->line);
+	free(s);
 	return NULL;
 }
 
-static void begin(struct scan *p, uint64_t start_us)
+static void begin(struct scan *s, uint64_t start_us)
 {
-	p->start_us = start_us;
-	curve_deinit(&p->curve);
-	if (p->line)
-		mprof_profile_timeline(p->profile, start_us + p->options.from, p->options.length, p->line,
-				       p->options.points);
+	s->start_us = start_us;
+	curve_deinit(&s->curve);
+	if (s->line)
+		mprof_profile_timeline(s->profile, start_us + s->options.from, s->options.length, s->line,
+				       s->options.points);
 }
 
-static enum mprof_status add(struct scan *p, const struct mprof_mem_event *e)
+static enum mprof_status add(struct scan *s, const struct mprof_mem_event *e)
 {
 	enum mprof_status r;
 
-	if (p->phase == SELECTING)
-		return mprof_selection_add(p->selection, p->decoder, e);
+	if (s->phase == SELECTING)
+		return mprof_selection_add(s->selection, s->decoder, e);
 	if (e->kind == MPROF_MEM_BEGIN)
-		begin(p, e->time_us);
-	r = mprof_profile_add(p->profile, e);
+		begin(s, e->time_us);
+	r = mprof_profile_add(s->profile, e);
 	/* Times of several domains go back; the curve is not used then. */
-	if (r || p->options.sort || e->time_us < p->curve.time)
+	if (r || s->options.sort || e->time_us < s->curve.time)
 		return r;
-	return curve_add(&p->curve, e->time_us, mprof_profile_sums(p->profile)->live) ? MPROF_OK : MPROF_NOMEM;
+	return curve_add(&s->curve, e->time_us, mprof_profile_sums(s->profile)->live) ? MPROF_OK : MPROF_NOMEM;
 }
 
 /*
  * Process all events that the decoder has, until it returns STOP. Return MPROF_OK or MPROF_NOMEM.
  */
-static enum mprof_status drain(struct scan *p, enum mprof_status stop)
+static enum mprof_status drain(struct scan *s, enum mprof_status stop)
 {
 	struct mprof_mem_event event;
 	enum mprof_status r;
 
-	while ((r = mprof_mem_next(p->decoder, &event)) != stop) {
+	while ((r = mprof_mem_next(s->decoder, &event)) != stop) {
 		if (r == MPROF_OK)
-			r = add(p, &event);
-		else if (r == MPROF_CORRUPT && p->n_damages < SCAN_DAMAGES_MAX)
-			p->damages[p->n_damages++] = *mprof_mem_damage(p->decoder);
+			r = add(s, &event);
+		else if (r == MPROF_CORRUPT && s->n_damages < SCAN_DAMAGES_MAX)
+			s->damages[s->n_damages++] = *mprof_mem_damage(s->decoder);
 		if (r == MPROF_NOMEM)
 			return r;
 	}
@@ -192,85 +192,85 @@ static enum mprof_status drain(struct scan *p, enum mprof_status stop)
  * Finish this scan of the bytes, and begin the second one if there is a filter and this was the
  * first. Return as scan_step().
  */
-static enum mprof_status end_of_bytes(struct scan *p)
+static enum mprof_status end_of_bytes(struct scan *s)
 {
 	enum mprof_status r;
 
-	mprof_mem_finish(p->decoder);
-	r = drain(p, MPROF_END);
+	mprof_mem_finish(s->decoder);
+	r = drain(s, MPROF_END);
 	if (r)
 		return r;
-	if (p->phase == COUNTING) {
-		p->phase = DONE;
-		r = mprof_profile_finish(p->profile);
+	if (s->phase == COUNTING) {
+		s->phase = DONE;
+		r = mprof_profile_finish(s->profile);
 		return r ? r : MPROF_END;
 	}
-	p->phase = COUNTING;
-	r = mprof_selection_finish(p->selection);
-	return r ? r : rewind_to_start(p) ? MPROF_MORE : MPROF_NOMEM;
+	s->phase = COUNTING;
+	r = mprof_selection_finish(s->selection);
+	return r ? r : rewind_to_start(s) ? MPROF_MORE : MPROF_NOMEM;
 }
 
-enum mprof_status scan_step(struct scan *p, uint64_t bytes)
+enum mprof_status scan_step(struct scan *s, uint64_t bytes)
 {
-	uint64_t end = p->end < recording_bytes(p->recording) ? p->end : recording_bytes(p->recording);
+	uint64_t end = s->end < recording_bytes(s->recording) ? s->end : recording_bytes(s->recording);
 	enum mprof_status r = MPROF_OK;
 
-	if (p->phase == DONE)
+	if (s->phase == DONE)
 		return MPROF_END;
-	while (!r && bytes && p->at < end) {
+	while (!r && bytes && s->at < end) {
 		size_t n;
-		const uint8_t *piece = recording_at(p->recording, p->at, &n);
+		const uint8_t *piece = recording_at(s->recording, s->at, &n);
 
-		n = n < end - p->at ? n : (size_t)(end - p->at);
+		n = n < end - s->at ? n : (size_t)(end - s->at);
 		n = n < bytes ? n : (size_t)bytes;
-		mprof_mem_feed(p->decoder, piece, n);
-		r = drain(p, MPROF_MORE);
-		p->at += n;
+		mprof_mem_feed(s->decoder, piece, n);
+		r = drain(s, MPROF_MORE);
+		s->at += n;
 		bytes -= n;
 	}
-	if (r || p->at < end)
+	if (r || s->at < end)
 		return r ? r : MPROF_MORE;
-	return p->options.grows ? MPROF_END : end_of_bytes(p);
+	return s->options.grows ? MPROF_END : end_of_bytes(s);
 }
 
-void scan_end(struct scan *p)
+void scan_end(struct scan *s)
 {
-	p->options.grows = false;
-	p->end = recording_bytes(p->recording);
+	s->options.grows = false;
+	s->end = recording_bytes(s->recording);
 }
 
-struct mprof_profile *scan_profile(const struct scan *p)
+struct mprof_profile *scan_profile(const struct scan *s)
 {
-	return p->profile;
+	return s->profile;
 }
 
-const struct mprof_mem *scan_decoder(const struct scan *p)
+const struct mprof_mem *scan_decoder(const struct scan *s)
 {
-	return p->decoder;
+	return s->decoder;
 }
 
-uint64_t scan_bytes(const struct scan *p)
+uint64_t scan_bytes(const struct scan *s)
 {
-	return p->at;
+	return s->at;
 }
 
-uint64_t scan_start(const struct scan *p)
+uint64_t scan_start(const struct scan *s)
 {
-	return p->start_us;
+	return s->start_us;
 }
 
-void scan_line(const struct scan *p, uint64_t from, uint64_t length, double *out, uint32_t n)
+void scan_line(const struct scan *s, uint64_t from, uint64_t length, double *out, uint32_t n)
 {
-	const struct mprof_mem_info *info = mprof_mem_info(p->decoder);
+	const struct mprof_mem_info *info = mprof_mem_info(s->decoder);
 	double scale = info ? info->word_bytes / info->rate : 0;
 
-	if (!p->line)
-		curve_line(&p->curve, p->start_us + from, length, scale, out, n);
-	for (uint32_t i = 0; p->line && i < n; i++)
-		out[i] = i < p->options.points ? (double)p->line[i] * scale : 0;
+	if (!s->line)
+		curve_line(&s->curve, s->start_us + from, length, scale, out, n);
+	for (uint32_t i = 0; s->line && i < n; i++)
+		out[i] = i < s->options.points ? (double)s->line[i] * scale : 0;
 }
 
-const struct mprof_mem_damage *scan_damage(const struct scan *p, uint32_t i)
+const struct mprof_mem_damage *scan_damage(const struct scan *s, uint32_t i)
 {
-	return i < p->n_damages ? &p->damages[i] : NULL;
+	return i < s->n_damages ? &s->damages[i] : NULL;
 }

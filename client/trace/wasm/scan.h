@@ -16,24 +16,24 @@ struct recording;
 
 /* Return an empty recording, or NULL without memory. */
 struct recording *recording_new(void);
-/* Free K, which may be NULL. Return NULL. */
-struct recording *recording_free(struct recording *k);
+/* Free RECORDING, which may be NULL. Return NULL. */
+struct recording *recording_free(struct recording *recording);
 
 /*
  * recording_room() returns room for the next bytes, valid until recording_came(), or NULL without
  * memory. recording_room_bytes() returns the size of that room, at least 1.
  */
-uint8_t *recording_room(struct recording *k);
-size_t recording_room_bytes(const struct recording *k);
+uint8_t *recording_room(struct recording *recording);
+size_t recording_room_bytes(const struct recording *recording);
 /* Take the N bytes that the caller has written into that room. */
-void recording_came(struct recording *k, size_t n);
+void recording_came(struct recording *recording, size_t n);
 
-uint64_t recording_bytes(const struct recording *k);
+uint64_t recording_bytes(const struct recording *recording);
 /*
  * Return the bytes from position AT (below recording_bytes()) to the end of their piece, and store
  * their number in *N.
  */
-const uint8_t *recording_at(const struct recording *k, uint64_t at, size_t *n);
+const uint8_t *recording_at(const struct recording *recording, uint64_t at, size_t *n);
 
 /* ---- scans ---- */
 
@@ -79,34 +79,34 @@ struct scan_options {
 
 struct scan;
 
-/* Return a scan of K, or NULL without memory. K must outlive the scan. Copy OPTIONS. */
-struct scan *scan_new(const struct recording *k, const struct scan_options *options);
-/* Free P, which may be NULL. Return NULL. */
-struct scan *scan_free(struct scan *p);
+/* Return a scan of RECORDING, or NULL without memory. RECORDING must outlive the scan. Copy OPTIONS. */
+struct scan *scan_new(const struct recording *recording, const struct scan_options *options);
+/* Free S, which may be NULL. Return NULL. */
+struct scan *scan_free(struct scan *s);
 
 /*
  * Scan about BYTES more bytes. Return MPROF_MORE when bytes are left; MPROF_END after the last byte
- * that there is so far; or MPROF_NOMEM, after which P can only be freed.
+ * that there is so far; or MPROF_NOMEM, after which S can only be freed.
  */
-enum mprof_status scan_step(struct scan *p, uint64_t bytes);
+enum mprof_status scan_step(struct scan *s, uint64_t bytes);
 
 /* Say that the recording grows no more: the bytes that are there now are all. */
-void scan_end(struct scan *p);
+void scan_end(struct scan *s);
 
-/* Return the profile and the decoder, which P owns. Both are complete after MPROF_END. */
-struct mprof_profile *scan_profile(const struct scan *p);
-const struct mprof_mem *scan_decoder(const struct scan *p);
+/* Return the profile and the decoder, which S owns. Both are complete after MPROF_END. */
+struct mprof_profile *scan_profile(const struct scan *s);
+const struct mprof_mem *scan_decoder(const struct scan *s);
 /* Return the number of bytes scanned. */
-uint64_t scan_bytes(const struct scan *p);
+uint64_t scan_bytes(const struct scan *s);
 /* Return the start of the recording, microseconds since the Unix epoch; 0 before it is known. */
-uint64_t scan_start(const struct scan *p);
+uint64_t scan_start(const struct scan *s);
 /*
  * Store in OUT the live bytes at N times. The times are FROM + LENGTH * i / N microseconds after
  * the recording's start, for i from 1 to N; each item has the value after the last event at or
  * before its time. With the option SORT it is always the line chosen in the options.
  */
-void scan_line(const struct scan *p, uint64_t from, uint64_t length, double *out, uint32_t n);
+void scan_line(const struct scan *s, uint64_t from, uint64_t length, double *out, uint32_t n);
 /* Return damage I, from 0, or NULL after the last one kept. */
-const struct mprof_mem_damage *scan_damage(const struct scan *p, uint32_t i);
+const struct mprof_mem_damage *scan_damage(const struct scan *s, uint32_t i);
 
 #endif

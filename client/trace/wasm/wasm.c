@@ -138,10 +138,10 @@ bool wasm_filter_name(struct wasm_filter *f, enum wasm_filter_name kind, char *n
 	return true;
 }
 
-struct scan *wasm_scan(const struct recording *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
+struct scan *wasm_scan(const struct recording *r, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
 		       uint64_t last_us, bool grows, bool sort)
 {
-	return scan_new(k, &(struct scan_options){
+	return scan_new(r, &(struct scan_options){
 				   .seed = seed,
 				   .recording = recording,
 				   .filter = filter ? &filter->filter : NULL,
@@ -151,11 +151,11 @@ struct scan *wasm_scan(const struct recording *k, uint64_t seed, uint64_t record
 			   });
 }
 
-struct scan *wasm_scan_line(const struct recording *k, uint64_t seed, uint64_t recording,
+struct scan *wasm_scan_line(const struct recording *r, uint64_t seed, uint64_t recording,
 			    const struct wasm_filter *filter, uint64_t last_us, uint64_t from, uint64_t length,
 			    uint32_t points)
 {
-	return scan_new(k, &(struct scan_options){
+	return scan_new(r, &(struct scan_options){
 				   .seed = seed,
 				   .recording = recording,
 				   .filter = filter ? &filter->filter : NULL,
@@ -167,7 +167,7 @@ struct scan *wasm_scan_line(const struct recording *k, uint64_t seed, uint64_t r
 			   });
 }
 
-struct mprof_flame *wasm_flame(const struct scan *p, enum mprof_weight weight, bool sites, bool recursion,
+struct mprof_flame *wasm_flame(const struct scan *s, enum mprof_weight weight, bool sites, bool recursion,
 			       const struct wasm_filter *hiding)
 {
 	const struct mprof_flame_options options = {
@@ -178,12 +178,12 @@ struct mprof_flame *wasm_flame(const struct scan *p, enum mprof_weight weight, b
 		.n_hidden = hiding ? hiding->n_hidden : 0,
 	};
 
-	return mprof_flame_new(scan_profile(p), scan_decoder(p), &options);
+	return mprof_flame_new(scan_profile(s), scan_decoder(s), &options);
 }
 
-bool wasm_scan_damage(const struct scan *p, uint32_t i, char *text, size_t size)
+bool wasm_scan_damage(const struct scan *s, uint32_t i, char *text, size_t size)
 {
-	const struct mprof_mem_damage *damage = scan_damage(p, i);
+	const struct mprof_mem_damage *damage = scan_damage(s, i);
 
 	if (damage)
 		mprof_mem_damage_text(damage, text, size);

@@ -88,19 +88,19 @@ void wasm_filter_heaps(struct wasm_filter *f, uint32_t heaps, bool never_collect
 bool wasm_filter_name(struct wasm_filter *f, enum wasm_filter_name kind, char *name, bool whole);
 
 /* As scan_new(), with the options as arguments. FILTER may be NULL: all objects. */
-struct scan *wasm_scan(const struct recording *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
+struct scan *wasm_scan(const struct recording *r, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
 		       uint64_t last_us, bool grows, bool sort);
 /* As wasm_scan(), sorted, for the time line of a recording of several domains. */
-struct scan *wasm_scan_line(const struct recording *k, uint64_t seed, uint64_t recording,
+struct scan *wasm_scan_line(const struct recording *r, uint64_t seed, uint64_t recording,
 			    const struct wasm_filter *filter, uint64_t last_us, uint64_t from, uint64_t length,
 			    uint32_t points);
 /*
- * As mprof_flame_new(), of P's profile and decoder. HIDING has the functions to leave out, or is
+ * As mprof_flame_new(), of S's profile and decoder. HIDING has the functions to leave out, or is
  * NULL.
  */
-struct mprof_flame *wasm_flame(const struct scan *p, enum mprof_weight weight, bool sites, bool recursion,
+struct mprof_flame *wasm_flame(const struct scan *s, enum mprof_weight weight, bool sites, bool recursion,
 			       const struct wasm_filter *hiding);
 /* Write damage I as a sentence into TEXT of SIZE bytes. Return false after the last one kept. */
-bool wasm_scan_damage(const struct scan *p, uint32_t i, char *text, size_t size);
+bool wasm_scan_damage(const struct scan *s, uint32_t i, char *text, size_t size);
 
 #endif

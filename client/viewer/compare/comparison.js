@@ -10,7 +10,7 @@ import {listenAtEdges} from "../trace/edge-gestures.js";
 import {Gestures} from "../trace/gestures.js";
 import {LinkedCamera} from "../trace/camera.js";
 import {make} from "../page/make.js";
-import {Session} from "../trace/session.js";
+import {Session} from "../trace/trace-session.js";
 import {remote} from "../trace/source.js";
 import {CanvasView} from "../trace/canvas-view.js";
 import {markTails} from "../trace/tail.js";

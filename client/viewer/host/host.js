@@ -14,7 +14,7 @@ import {Profiling} from "./host-profiling.js";
 import {Announcer} from "./host-announcer.js";
 import {Sparklines} from "./host-sparkline.js";
 import {called, KINDS, when} from "./host-text.js";
-import {Live} from "../page/live.js";
+import {Live} from "../page/live-lists.js";
 import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";
 

@@ -9,7 +9,7 @@ import {filters, press} from "../host/host-table.js";
 import {called} from "../host/host-text.js";
 import {format, LISTED} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
-import {Live} from "../page/live.js";
+import {Live} from "../page/live-lists.js";
 import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";
 import {joinHosts, mergeCaptures, queries} from "./hub-model.js";

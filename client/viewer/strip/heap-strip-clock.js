@@ -19,7 +19,7 @@ import {realNs} from "../trace/stamps.js";
 const FIRST_NS =
 	/*
 	 * Ns; the sink closes a connection on which no first packet comes for this time
-	 * (daemon/sink/stream.c).
+	 * (daemon/sink/guest-stream.c).
 	 */
 	10000000000n;
 const ACCEPT_NS = 1000000000n; /* ns; longest delay until the sink notices a connection */

@@ -1,5 +1,5 @@
 /*
- * Loading opens the source of a trace (source.js) and a session (session.js), and updates the page
+ * Loading opens the source of a trace (source.js) and a session (trace-session.js), and updates the page
  * after each model that the session makes.
  */
 import {format} from "../page/address.js";
@@ -7,7 +7,7 @@ import {density} from "./archive.js";
 import {Counters} from "./counters.js";
 import {count} from "../page/times.js";
 import {strips} from "../compare/guest-strips.js";
-import {Session} from "./session.js";
+import {Session} from "./trace-session.js";
 import {local, remote} from "./source.js";
 import {markTails} from "./tail.js";
 import {clockText, multiGuest} from "../compare/multi-guest.js";
@@ -157,7 +157,7 @@ export class Loading {
 		this.begin();
 	}
 
-	/** Show a new model. SUMMARY and HOW are those of the hook loaded() of session.js. */
+	/** Show a new model. SUMMARY and HOW are those of the hook loaded() of trace-session.js. */
 	async loaded(summary, how) {
 		const {
 			camera,

@@ -9,7 +9,7 @@ export class TraceState {
 	constructor(view, camera) {
 		this.view = view;
 		this.clock = new Clock(camera); /* how moments of the trace are written */
-		this.session = null; /* the Session (session.js); null before the source is open */
+		this.session = null; /* the Session (trace-session.js); null before the source is open */
 		/* The Counters (counters.js) of the model; null before the first model. */
 		this.counters = null;
 		/* Rows and clock error of each guest, from guest-strips.js; empty for one guest. */

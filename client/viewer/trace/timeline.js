@@ -82,7 +82,7 @@ export class Timeline {
 		return this.loading.ready;
 	}
 
-	/** The Session (session.js), which loads parts of the trace; null before the source is open. */
+	/** The Session (trace-session.js), which loads parts of the trace; null before the source is open. */
 	get session() {
 		return this.state.session;
 	}

@@ -3,7 +3,7 @@
  * questions of engine.js about it. The model is the decoded trace: threads, what they did to each
  * other, counters, and rows.
  */
-import {Pointed} from "./pointed.js";
+import {Pointed} from "./pointed-marks.js";
 import {compare} from "./compare.js";
 import {Area} from "./area.js";
 import {RangeStatistics} from "./range-statistics.js";
@@ -48,7 +48,7 @@ export class Trace {
 	/**
 	 * Add a stream. Return its index. Call it before the first feed() of any stream. GUEST is a
 	 * number that the streams of a guest share. OFFSETNS is added to the times of the stream. KIND
-	 * is a name of enum input_kind (client/trace/wasm/input.h), which says when packets are
+	 * is a name of enum input_kind (client/trace/wasm/wasm-input.h), which says when packets are
 	 * decoded:
 	 * - "HELD": after all bytes came, so packets of a ring can be sorted;
 	 * - "TWICE": as they come; feed() throws OutOfOrder if they are not in order;

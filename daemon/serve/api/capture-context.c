@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "array.h"
-#include "json.h"
 #include "resource.h"
 #include "routes.h"
+#include "row-json.h"
 
 /*
  * The collector stores at most 64 KiB of XenStore and 16 KiB of console. Escapes make them up to

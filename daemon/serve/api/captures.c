@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
 #include "quantity.h"
 #include "readings.h"
 #include "resource.h"
 #include "routes.h"
+#include "row-json.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u

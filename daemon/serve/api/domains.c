@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
 #include "resource.h"
 #include "routes.h"
+#include "row-json.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
@@ -26,13 +26,13 @@ static int take_guest(void *context, const struct reader_guest *g)
 	return json && json_array_append_new(list->array, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* Add to CONTEXT, a JSON object, the memory profile T under the number of its run. */
-static int take_recording(void *context, const struct memtrace *t)
+/* Add to CONTEXT, a JSON object, the memory profile M under the number of its run. */
+static int take_recording(void *context, const struct memtrace *m)
 {
 	char run[24];
 
-	snprintf(run, sizeof(run), "%lld", (long long)t->run);
-	return json_object_set_new(context, run, json_integer(t->id)) == 0 ? 0 : -ENOMEM;
+	snprintf(run, sizeof(run), "%lld", (long long)m->run);
+	return json_object_set_new(context, run, json_integer(m->id)) == 0 ? 0 : -ENOMEM;
 }
 
 /*

@@ -17,9 +17,9 @@
 #include "client.h"
 #include "clock.h"
 #include "events.h"
-#include "http.h"
-#include "json.h"
+#include "http-server.h"
 #include "routes.h"
+#include "row-json.h"
 #include "watch.h"
 
 /*

@@ -192,12 +192,12 @@ struct download {
 	char etag[64];
 };
 
-static int take_recording(void *context, const struct memtrace *t)
+static int take_recording(void *context, const struct memtrace *m)
 {
 	struct download *d = context;
 
-	d->total = t->bytes;
-	d->grows = strcmp(t->state, "recording") == 0;
+	d->total = m->bytes;
+	d->grows = strcmp(m->state, "recording") == 0;
 	return 0;
 }
 

@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "embedded.h"
-#include "http.h"
-#include "json.h"
+#include "http-server.h"
 #include "metrics.h"
 #include "notice.h"
 #include "readings.h"
 #include "routes.h"
+#include "row-json.h"
 
 #define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define CLASSIC	    "text/plain; version=0.0.4; charset=utf-8"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "http.h"
+#include "http-server.h"
 
 /* Write the metric NAME, whose TYPE is gauge or counter. HELP is a sentence. */
 void metrics_put(FILE *out, const char *name, const char *type, const char *help, uint64_t value);

@@ -9,10 +9,10 @@
 #include <mprof/ring.h>
 
 #include "clock.h"
-#include "json.h"
 #include "packet-walk.h"
 #include "resource.h"
 #include "routes.h"
+#include "row-json.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u

@@ -11,10 +11,10 @@
 #include <mprof/ring.h>
 
 #include "clock.h"
-#include "json.h"
 #include "position.h"
 #include "quantity.h"
 #include "resource.h"
+#include "row-json.h"
 
 #define HEADER	  MPROF_PACKET_HEADER_BYTES
 #define TAKING_NS (60 * NS_PER_S) /* mprofd takes no longer for a capture */
@@ -147,17 +147,17 @@ struct ranges {
 
 static int take_range(void *context, const struct reader_capture_range *range)
 {
-	const struct ranges *c = context;
+	const struct ranges *ranges = context;
 	int rc = 0;
 
-	for (size_t i = 0; i < c->resource->n_streams && rc == 0; i++) {
-		struct resource_stream *s = &c->resource->streams[i];
+	for (size_t i = 0; i < ranges->resource->n_streams && rc == 0; i++) {
+		struct resource_stream *s = &ranges->resource->streams[i];
 
 		if (s->id != range->range.stream)
 			continue;
 		s->range = range->range;
 		s->span = span_of_range(range);
-		rc = coverage_of_range(c->reader, range, &s->coverage);
+		rc = coverage_of_range(ranges->reader, range, &s->coverage);
 	}
 	return rc;
 }

@@ -22,7 +22,7 @@ handler get_domain_live;
 handler get_events;
 /* tar.c */
 handler get_domain_ctf, get_capture_ctf;
-/* memtraces.c */
+/* memtrace-routes.c */
 handler get_memtraces, get_domain_memtraces, post_memtrace, get_memtrace, patch_memtrace, delete_memtrace,
 	stop_memtrace;
 /* memtrace-data.c */

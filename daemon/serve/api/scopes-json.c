@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
+#include "row-json.h"
 #include "scopes-json.h"
 
 /* Return the globs in TEXT, which are separated by blanks, as an array; NULL without memory. */

@@ -6,8 +6,8 @@
 
 #include "client.h"
 #include "clock.h"
-#include "json.h"
 #include "routes.h"
+#include "row-json.h"
 #include "scopes-json.h"
 
 #define COOKIE SESSION_COOKIE "=%s; Path=/; Max-Age=%" PRIu64 "; HttpOnly; Secure; SameSite=Strict"

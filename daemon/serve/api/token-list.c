@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "clock.h"
-#include "json.h"
 #include "routes.h"
+#include "row-json.h"
 #include "scopes-json.h"
 
 static json_t *json_token(const struct token *t)

@@ -77,17 +77,17 @@ static void name_selected_tail(struct packet_walk *w)
 }
 
 /*
- * Set *END to the valid bytes of the tail packet T: as an earlier walk found them, else verify them. ENDS: events behind
+ * Set *END to the valid bytes of the tail packet P: as an earlier walk found them, else verify them. ENDS: events behind
  * an invalid one are looked for. Return what the reader returns.
  */
-static int tail_end(struct packet_walk *w, struct reader_source source, const struct reader_packet *t, bool ends,
+static int tail_end(struct packet_walk *w, struct reader_source source, const struct reader_packet *p, bool ends,
 		    struct tail_end *end)
 {
 	struct unproven u = {.source = source,
 			     .ring_packets = w->selection->ring_packets,
-			     .sequence = t->sequence,
-			     .from = t->begin,
-			     .to = t->end,
+			     .sequence = p->sequence,
+			     .from = p->begin,
+			     .to = p->end,
 			     .ends = ends};
 	struct tail_end cut = {.resume = 0};
 	struct tail_record *r = w->remembers ? recall(w) : NULL;
@@ -98,24 +98,24 @@ static int tail_end(struct packet_walk *w, struct reader_source source, const st
 	 * Only the newest packet can have a new number and the bytes of its slot's former packet. The first event of
 	 * an earlier one is its own; if it is older than the packet before, the clock was set back.
 	 */
-	if (w->left && t->begin == HEADER)
+	if (w->left && p->begin == HEADER)
 		limits.not_before = 0;
 	limits.settled = w->left;
 	limits.earlier = w->limits.not_before;
 
-	if (!r || !tail_record_end(r, t->sequence, t->begin, t->end, end)) {
+	if (!r || !tail_record_end(r, p->sequence, p->begin, p->end, end)) {
 		rc = tail_verify(w->reader, w->scratch, &u, &limits, end);
 		/* The next packet of the tail begins later than this one. */
-		if (end->valid > HEADER && t->begin == HEADER)
-			w->limits.not_before = t->first_timestamp;
-		if (end->resume < t->end)
+		if (end->valid > HEADER && p->begin == HEADER)
+			w->limits.not_before = p->first_timestamp;
+		if (end->resume < p->end)
 			cut.resume = end->resume;
 		cut.valid = end->valid;
 		if (rc == 0 && r)
-			tail_ends_note(&w->scratch->tails, r, t->sequence, cut.valid < t->end ? &cut : NULL,
+			tail_ends_note(&w->scratch->tails, r, p->sequence, cut.valid < p->end ? &cut : NULL,
 				       w->limits.not_before);
 	}
-	w->tail_next = t->sequence + 1;
+	w->tail_next = p->sequence + 1;
 	return rc;
 }
 
@@ -242,35 +242,35 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 }
 
 /*
- * Append the tail packet T to *V, whose chunks end where T begins. Return what the reader returns.
+ * Append the tail packet P to *V, whose chunks end where P begins. Return what the reader returns.
  */
-static int view_tail(struct packet_walk *w, const struct reader_packet *t, struct packet_view *v)
+static int view_tail(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
 	struct reader_source source = {.stream = s->stream, .capture = s->capture};
-	struct tail_end end = {.valid = t->end, .resume = t->end};
+	struct tail_end end = {.valid = p->end, .resume = p->end};
 	uint32_t hole = v->hole, resume = v->resume, cut = v->cut;
 	int rc = 0;
 
-	if (!t->whole || t->room == 0)
-		return reader_note_damage(w->reader, source, t->sequence);
-	if (t->begin != v->end || (v->cut && !v->resume)) {
+	if (!p->whole || p->room == 0)
+		return reader_note_damage(w->reader, source, p->sequence);
+	if (p->begin != v->end || (v->cut && !v->resume)) {
 		struct reader_piece first;
 
 		/*
-		 * T does not follow V, so all of T is cut. But check its row, because damage may be
+		 * P does not follow V, so all of P is cut. But check its row, because damage may be
 		 * the reason.
 		 */
-		v->cut += t->end - t->begin;
-		return reader_piece(w->reader, source, t->sequence, t->begin, 0, PIECE_DECODED, w->scratch->piece,
+		v->cut += p->end - p->begin;
+		return reader_piece(w->reader, source, p->sequence, p->begin, 0, PIECE_DECODED, w->scratch->piece,
 				    &first);
 	}
 	if (!s->raw)
-		rc = tail_end(w, source, t, resume == 0, &end);
+		rc = tail_end(w, source, p, resume == 0, &end);
 	if (resume) /* a packet has one hole */
-		end.resume = t->end;
+		end.resume = p->end;
 	v->tail = true;
-	v->raw_end = t->end;
+	v->raw_end = p->end;
 	if (rc == 0)
 		rc = view_cut(w, source, &end, v);
 	if (resume) {
@@ -333,19 +333,19 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 	return rc == 0 && n ? view_tail(w, &t, v) : rc;
 }
 
-/* Fill *V for packet T of the tail, of which there are no chunks. */
-static void view_fresh(const struct selection *s, const struct reader_packet *t, struct packet_view *v)
+/* Fill *V for packet P of the tail, of which there are no chunks. */
+static void view_fresh(const struct selection *s, const struct reader_packet *p, struct packet_view *v)
 {
-	*v = (struct packet_view){.sequence = t->sequence,
-				  .first_timestamp = t->first_timestamp,
-				  .room = t->room,
-				  .begin = t->sequence == s->first ? s->first_offset : HEADER,
+	*v = (struct packet_view){.sequence = p->sequence,
+				  .first_timestamp = p->first_timestamp,
+				  .room = p->room,
+				  .begin = p->sequence == s->first ? s->first_offset : HEADER,
 				  .chunks_end = HEADER,
 				  .end = HEADER,
-				  .raw_end = t->end,
+				  .raw_end = p->end,
 				  .complete = true,
 				  .unproven = true,
-				  .stamp = t->stamp};
+				  .stamp = p->stamp};
 }
 
 /*

@@ -11,14 +11,14 @@ void plan_cache_deinit(struct plan_cache *c)
 	*c = (struct plan_cache){0};
 }
 
-static bool is_named(const struct plan_record *r, const struct plan_name *b)
+static bool is_named(const struct plan_record *r, const struct plan_name *p)
 {
 	const struct plan_name *a = &r->name;
 
-	return a->archives == b->archives && a->run == b->run && a->stream == b->stream && a->capture == b->capture &&
-	       a->first == b->first && a->last == b->last && a->number == b->number &&
-	       a->ring_packets == b->ring_packets && a->first_offset == b->first_offset &&
-	       a->last_offset == b->last_offset && a->empty == b->empty && a->raw == b->raw;
+	return a->archives == p->archives && a->run == p->run && a->stream == p->stream && a->capture == p->capture &&
+	       a->first == p->first && a->last == p->last && a->number == p->number &&
+	       a->ring_packets == p->ring_packets && a->first_offset == p->first_offset &&
+	       a->last_offset == p->last_offset && a->empty == p->empty && a->raw == p->raw;
 }
 
 struct plan_record *plan_cache_find(struct plan_cache *c, const struct plan_name *name)

@@ -14,12 +14,12 @@ void tail_ends_deinit(struct tail_ends *t)
 	*t = (struct tail_ends){0};
 }
 
-static bool is_named(const struct tail_record *r, const struct tail_name *b)
+static bool is_named(const struct tail_record *r, const struct tail_name *t)
 {
 	const struct tail_name *a = &r->name;
 
-	return r->known && a->archives == b->archives && a->stream == b->stream && a->capture == b->capture &&
-	       a->begin_sequence == b->begin_sequence && a->begin_offset == b->begin_offset;
+	return r->known && a->archives == t->archives && a->stream == t->stream && a->capture == t->capture &&
+	       a->begin_sequence == t->begin_sequence && a->begin_offset == t->begin_offset;
 }
 
 struct tail_record *tail_ends_find(struct tail_ends *t, const struct tail_name *name)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
 #include "quantity.h"
+#include "row-json.h"
 
 #define STREAMS_MOST 1024u
 

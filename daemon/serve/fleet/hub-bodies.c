@@ -17,9 +17,9 @@
 #include "copies.h"
 #include "fleet.h"
 #include "hub-routes.h"
-#include "json.h"
 #include "resource.h"
 #include "routes.h"
+#include "row-json.h"
 
 #define ABSENT	       "No such capture. See /v1/captures."
 #define ABSENT_PROFILE "No such memory profile. See /v1/memtraces."

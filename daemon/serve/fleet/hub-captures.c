@@ -8,8 +8,8 @@
 #include "capture-rows.h"
 #include "fleet.h"
 #include "hub-routes.h"
-#include "json.h"
 #include "quantity.h"
+#include "row-json.h"
 
 #define ABSENT "No such capture. See /v1/captures."
 

@@ -14,9 +14,9 @@
 
 #include "client.h"
 #include "clock.h"
-#include "feed.h"
+#include "fleet-feed.h"
 #include "fleet.h"
-#include "http.h"
+#include "http-server.h"
 #include "hub-routes.h"
 #include "question.h"
 

@@ -6,9 +6,9 @@
 
 #include "capture-rows.h"
 #include "hub-routes.h"
-#include "json.h"
 #include "quantity.h"
 #include "question.h"
+#include "row-json.h"
 
 /* ---- hosts ---- */
 

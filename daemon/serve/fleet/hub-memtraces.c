@@ -11,8 +11,8 @@
 
 #include "capture-rows.h"
 #include "hub-routes.h"
-#include "json.h"
 #include "quantity.h"
+#include "row-json.h"
 
 #define SCANNED 1000u
 #define ABSENT	"No such memory profile. See /v1/memtraces."

@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "copies.h"
 #include "decode-thread.h"
-#include "feed.h"
+#include "fleet-feed.h"
 #include "fleet.h"
 #include "freshness.h"
 #include "hub-events.h"

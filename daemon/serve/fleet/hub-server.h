@@ -5,7 +5,7 @@
 #include <systemd/sd-event.h>
 
 #include "cleanup.h"
-#include "http.h"
+#include "http-server.h"
 
 struct hub_server_options {
 	const char *connection; /* libpq's connection string */

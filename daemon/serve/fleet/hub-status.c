@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "copies.h"
-#include "feed.h"
+#include "fleet-feed.h"
 #include "fleet.h"
 #include "hub-routes.h"
 #include "metrics.h"

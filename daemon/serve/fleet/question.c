@@ -10,7 +10,7 @@
 
 #include "clock.h"
 #include "fleet.h"
-#include "json.h"
+#include "row-json.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u

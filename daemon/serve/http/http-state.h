@@ -2,7 +2,7 @@
 #ifndef SERVE_HTTP_STATE_H
 #define SERVE_HTTP_STATE_H
 
-#include "http.h"
+#include "http-server.h"
 #include "log.h"
 #include "network.h"
 #include "response-cache.h"

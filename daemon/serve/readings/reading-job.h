@@ -9,8 +9,8 @@
 
 #include <systemd/sd-event.h>
 
-#include "feed.h"
 #include "reader-process.h"
+#include "reading-feed.h"
 #include "timer.h"
 
 /* How a job's process has ended. */

@@ -8,7 +8,7 @@
 
 #include "clock.h"
 #include "growth.h"
-#include "json.h"
+#include "row-json.h"
 
 enum { PACKETS, BYTES, RATE, LOST, SKIPPED, GAPS, COUNTERS };
 static const char *const names[COUNTERS] = {"packets", "bytes", "rate", "lost_packets", "skipped_packets", "gaps"};
@@ -63,22 +63,22 @@ static struct grown grown_of(json_t *stream)
 	return s;
 }
 
-/* Return the counters of stream S in the last scan, or NULL if the last scan did not have S. */
-static const struct grown *grown_before(struct growth *g, const struct grown *s)
+/* Return the counters of stream GROWN in the last scan, or NULL if the last scan did not have GROWN. */
+static const struct grown *grown_before(struct growth *g, const struct grown *grown)
 {
 	const struct grown *l;
 
 	for (; g->at_last < g->n_last; g->at_last++) {
 		l = &g->last[g->at_last];
-		if (l->run == s->run && l->number == s->number)
+		if (l->run == grown->run && l->number == grown->number)
 			return l;
-		if (l->run > s->run || (l->run == s->run && l->number > s->number))
+		if (l->run > grown->run || (l->run == grown->run && l->number > grown->number))
 			break;
 	}
 	return NULL;
 }
 
-static int growth_keep(struct growth *g, const struct grown *s)
+static int growth_keep(struct growth *g, const struct grown *grown)
 {
 	size_t capacity = g->next_capacity ? 2 * g->next_capacity : 64;
 
@@ -90,8 +90,8 @@ static int growth_keep(struct growth *g, const struct grown *s)
 		g->next = next;
 		g->next_capacity = capacity;
 	}
-	g->next[g->n_next++] = *s;
-	g->rates |= s->counters[RATE] != 0;
+	g->next[g->n_next++] = *grown;
+	g->rates |= grown->counters[RATE] != 0;
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
+#include "row-json.h"
 #include "watch-state.h"
 
 void watch_append_draft(struct watch *w, struct event_draft *d)

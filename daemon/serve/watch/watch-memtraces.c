@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "json.h"
+#include "row-json.h"
 #include "watch-state.h"
 
 #define PAUSE 4u /* pause after a scan, in multiples of the scan's duration */
@@ -16,16 +16,16 @@
 /* Bit of a fingerprint: the profile is being recorded. */
 #define FINGERPRINT_RECORDING 1u
 
-static uint64_t profile_fingerprint(const struct memtrace *t)
+static uint64_t profile_fingerprint(const struct memtrace *m)
 {
-	uint64_t fingerprint = fingerprint_text(FINGERPRINT_BEGIN + t->pinned, t->note);
+	uint64_t fingerprint = fingerprint_text(FINGERPRINT_BEGIN + m->pinned, m->note);
 
-	fingerprint = fingerprint_text(fingerprint, t->name);
-	fingerprint = fingerprint_text(fingerprint, t->uuid);
-	fingerprint = fingerprint_text(fingerprint, t->reason);
-	fingerprint = fingerprint_add(fingerprint, &t->run, sizeof(t->run));
-	fingerprint = fingerprint_add(fingerprint, &t->began_real, sizeof(t->began_real));
-	return (fingerprint & ~(uint64_t)FINGERPRINT_RECORDING) | (strcmp(t->state, "recording") == 0);
+	fingerprint = fingerprint_text(fingerprint, m->name);
+	fingerprint = fingerprint_text(fingerprint, m->uuid);
+	fingerprint = fingerprint_text(fingerprint, m->reason);
+	fingerprint = fingerprint_add(fingerprint, &m->run, sizeof(m->run));
+	fingerprint = fingerprint_add(fingerprint, &m->began_real, sizeof(m->began_real));
+	return (fingerprint & ~(uint64_t)FINGERPRINT_RECORDING) | (strcmp(m->state, "recording") == 0);
 }
 
 static void on_gone(void *context, const struct difference_entry *entry)
@@ -52,16 +52,16 @@ struct profile_scan {
  * compared, too: it may have grown since its first event, and not grow again for a long time.
  * Return 0 or -ENOMEM.
  */
-static int see_size(struct profile_scan *scan, const struct memtrace *t, struct guest_name *guest)
+static int see_size(struct profile_scan *scan, const struct memtrace *m, struct guest_name *guest)
 {
-	struct difference_entry entry = {.id = -t->id, .fingerprint = t->bytes}, before;
+	struct difference_entry entry = {.id = -m->id, .fingerprint = m->bytes}, before;
 	int what = difference_add(&scan->w->sizes, &entry, &before, on_ended, NULL);
 
 	if (what < 0 || what == DIFFERENCE_NONE || !scan->w->ready)
 		return what < 0 ? what : 0;
 	return event_draft_add(&scan->growth,
-			       json_pack("{s:I, s:o, s:o}", "id", (json_int_t)t->id, "bytes", json_count(t->bytes),
-					 "packets", json_count(t->packets)),
+			       json_pack("{s:I, s:o, s:o}", "id", (json_int_t)m->id, "bytes", json_count(m->bytes),
+					 "packets", json_count(m->packets)),
 			       guest);
 }
 
@@ -69,26 +69,26 @@ static int see_size(struct profile_scan *scan, const struct memtrace *t, struct 
  * Called for each profile, newest first. Ids are negated, because a struct difference needs
  * ascending ids.
  */
-static int see_profile(void *context, const struct memtrace *t)
+static int see_profile(void *context, const struct memtrace *m)
 {
 	struct profile_scan *scan = context;
 	struct watch *w = scan->w;
 	CLEANUP(guest_name_unrefp) struct guest_name *guest = NULL;
-	struct difference_entry entry = {.id = -t->id, .fingerprint = profile_fingerprint(t)}, before = {0};
+	struct difference_entry entry = {.id = -m->id, .fingerprint = profile_fingerprint(m)}, before = {0};
 	bool records = entry.fingerprint & FINGERPRINT_RECORDING;
-	int what = guest_name_get(w->names, t->name, &guest), rc;
+	int what = guest_name_get(w->names, m->name, &guest), rc;
 
 	entry.guest = guest;
 	if (what == 0)
 		what = difference_add(&w->profiles, &entry, &before, on_gone, w);
-	rc = what >= 0 && records && w->growing ? see_size(scan, t, guest) : 0;
+	rc = what >= 0 && records && w->growing ? see_size(scan, m, guest) : 0;
 	if (what < 0 || rc < 0)
 		return what < 0 ? what : rc;
-	w->cursor = t->id;
+	w->cursor = m->id;
 	if (what == DIFFERENCE_CHANGED && records == ((before.fingerprint & FINGERPRINT_RECORDING) != 0))
-		watch_add_change(w, t->id, CHANGE_CHANGED, &entry, &before);
+		watch_add_change(w, m->id, CHANGE_CHANGED, &entry, &before);
 	else if (what != DIFFERENCE_NONE)
-		watch_add_change(w, t->id, records ? CHANGE_BEGAN : CHANGE_ENDED, &entry,
+		watch_add_change(w, m->id, records ? CHANGE_BEGAN : CHANGE_ENDED, &entry,
 				 what == DIFFERENCE_CHANGED ? &before : NULL);
 	return 0;
 }
@@ -152,12 +152,12 @@ struct profile_taken {
 	json_t *json;
 };
 
-static int take(void *context, const struct memtrace *t)
+static int take(void *context, const struct memtrace *m)
 {
 	struct profile_taken *taken = context;
 
-	taken->json = json_memtrace(t);
-	return taken->json ? guest_name_get(taken->w->names, t->name, &taken->guest) : -ENOMEM;
+	taken->json = json_memtrace(m);
+	return taken->json ? guest_name_get(taken->w->names, m->name, &taken->guest) : -ENOMEM;
 }
 
 int watch_emit_profile(struct watch *w, const struct change *change)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "json.h"
+#include "row-json.h"
 #include "watch-state.h"
 
 /* Bit of a fingerprint: the run has not ended. */

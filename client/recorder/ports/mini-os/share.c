@@ -2,7 +2,7 @@
  * Share the ring with domain 0, as schema/xenstore.md says: grant its pages read-only, write the
  * keys, the commit key last; withdraw the ring.
  */
-#include "port.h"
+#include "mini-os-port.h"
 
 #include <mini-os/gnttab.h>
 #include <mini-os/mm.h>

@@ -5,7 +5,7 @@
  * A semaphore keeps a signal that no thread waited for until a thread takes it. The trace then has a
  * wait that the semaphore itself creates and resolves.
  */
-#include "port.h"
+#include "mini-os-port.h"
 
 static void record_signal(struct port *p, const void *object, const char *name, enum mprof_thread_type type)
 {

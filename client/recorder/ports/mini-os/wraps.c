@@ -2,7 +2,7 @@
  * Mini-OS's functions that the linker replaces by recording ones: `ld --wrap`, with the options in
  * the file `wrap`. A call inside the file that defines the function is not replaced.
  */
-#include "port.h"
+#include "mini-os-port.h"
 
 #define WRAP(type, name, ...)            \
 	type __real_##name(__VA_ARGS__); \

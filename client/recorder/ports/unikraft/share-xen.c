@@ -16,7 +16,7 @@
 #include "xen-arm/mm.h"
 #endif
 
-#include "port.h"
+#include "unikraft-port.h"
 
 #define DOM0		 0
 #define REFS_IN_VALUE	 100u	       /* a message to XenStore has at most 1,024 bytes */
