@@ -126,17 +126,35 @@ class Case(sim.Case):
 
     def streams(self, guest, of, rings):
         """Wait until the streams of the process OF have the names RINGS at least. Return {ring: (stream, keys)}."""
-        until = time.monotonic() + 60
-        while True:
-            found = {}
+        found = {}
+
+        def all_there():
+            found.clear()
             for k, keys in self.keys(guest).items():
                 name, _, ring = keys.get("name", "").partition(" ")
                 if name.endswith(f".{of}"):
                     found[ring] = k, keys
-            if set(rings) <= set(found):
-                return found
-            self.assertLess(time.monotonic(), until, f"{rings} are not among {found}")
-            time.sleep(0.02)
+            return set(rings) <= set(found)
+
+        sim.launcher.wait(all_there, why=lambda: f"{rings} are not among {found}")
+        return found
+
+    def published(self, guest, of, n, *rings):
+        """Wait until the process OF, which ends by itself, has published N streams and withdrawn them. RINGS are among their names.
+        The guest's own counter says that there were no more: a look at the keys may come before the last stream, or behind the first
+        that went."""
+        names, path = set(), f"{guest.home}/data/mprof/stream-next"
+
+        def all_gone():
+            keys = self.keys(guest)
+            names.update(name.partition(" ")[2] for k in keys.values() if (name := k.get("name", "")).partition(" ")[0].endswith(f".{of}"))
+            with contextlib.suppress(sim.Refused):
+                return not keys and int(self.store.toolstack.read(path)) > n
+
+        sim.launcher.wait(all_gone, why=lambda: f"{n} streams are not published and withdrawn: {self.keys(guest)}")
+        self.assertEqual(int(self.store.toolstack.read(path)), n + 1)
+        self.assertLessEqual(set(rings), names)
+        self.assertEqual(len(names), n)
 
     def held(self, guest):
         """Return the files of grants that some process holds."""
@@ -229,7 +247,7 @@ class Run(Case):
         d = self.daemons()
         guest = self.linux()
         process = self.start(guest, "calls-threads")
-        self.assertEqual(process.wait(timeout=120), 0)
+        self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
         rings = self.streams(guest, process.pid, ["objects", "counters", "thread-01"])
         self.assertTrue(self.held(guest))
         d.wait(lambda: not self.keys(guest))
@@ -310,10 +328,7 @@ class Run(Case):
                 process.stdin.write("\n")
                 process.stdin.flush()
                 self.assertEqual(process.stdout.readline(), "ended\n")
-                until = time.monotonic() + 60
-                while os.listdir(directory):
-                    self.assertLess(time.monotonic(), until, "the file is still there")
-                    time.sleep(0.02)
+                sim.launcher.wait(lambda directory=directory: not os.listdir(directory), why=lambda: "the file is still there")
                 self.assertIsNone(process.poll())
 
     @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
@@ -333,7 +348,7 @@ class Run(Case):
             ask(4)
         """
         process = self.start(guest, "-c", script, program=sys.executable)
-        self.assertEqual(process.communicate(timeout=120)[0], f"0 1\n{errno.EACCES} 0\n")
+        self.assertEqual(process.communicate(timeout=sim.daemons.HANGS)[0], f"0 1\n{errno.EACCES} 0\n")
 
     def test_the_guest_crashes(self):
         """Nobody withdraws anything: the rings are in place, and the capture has their end."""
@@ -352,7 +367,7 @@ class Run(Case):
         d = self.daemons()
         guest = self.linux()
         process = self.start(guest, "fork")
-        said = process.communicate(timeout=120)[0]
+        said = process.communicate(timeout=sim.daemons.HANGS)[0]
         self.assertEqual(process.returncode, 0)
         pids = dict(line.split() for line in said.splitlines())
         names = set()
@@ -383,15 +398,8 @@ class Run(Case):
         """A process has at most 16 streams; further threads share rings."""
         guest = self.linux()
         process = self.start(guest, "many")
-        seen = set()
-        until = time.monotonic() + 120
-        while process.poll() is None:
-            self.assertLess(time.monotonic(), until)
-            seen |= set(self.keys(guest))
-            time.sleep(0.05)
-        self.assertEqual(process.returncode, 0)
-        self.assertEqual(len(self.streams(guest, process.pid, ["thread-12", "thread-49"])), 16)
-        self.assertLessEqual(len(seen), 16)
+        self.published(guest, process.pid, 16, "objects", "counters", "thread-12", "thread-49")
+        self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
 
     def test_the_next_process_gets_less(self):
         """Of 64 streams the first processes get 16 each, then half of the rest, and at last none."""
@@ -404,8 +412,8 @@ class Run(Case):
         other = self.start(guest, "hang")
         self.assertEqual(other.stdout.readline(), f"{other.pid}\n")
         third = self.start(guest, "exit", 3)  # not recorded, and otherwise the same
-        self.assertEqual(third.wait(timeout=60), 3)
-        self.assertFalse([keys for keys in self.keys(guest).values() if keys["name"].split()[0].endswith(f".{third.pid}")])
+        self.assertEqual(third.wait(timeout=sim.daemons.HANGS), 3)
+        self.assertFalse([keys for keys in self.keys(guest).values() if keys.get("name", "").partition(" ")[0].endswith(f".{third.pid}")])
         process.kill()
 
     def test_the_keeper_is_late(self):
@@ -478,9 +486,8 @@ class Run(Case):
         guest = self.linux()
         self.limit(100)
         process = self.start(guest, "calls-threads", ring="128K")
-        self.assertEqual(process.wait(timeout=120), 0)
-        rings = self.streams(guest, process.pid, ["objects", "counters", "thread-49"])
-        self.assertEqual(len(rings), 3)
+        self.published(guest, process.pid, 3, "objects", "counters", "thread-49")
+        self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
 
     def test_pages(self):
         """A kernel whose pages are larger than a grant gets a sentence, and the command does not run."""
@@ -535,7 +542,7 @@ class Embedded(Case):
         d.wait(lambda: all(guest.port(int(keys["event-channel"])) for _, keys in rings.values()))
         process.stdin.write("\n")
         process.stdin.flush()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
         self.assertEqual(self.keys(guest), {})
         self.assertEqual(self.held(guest), [])
         d.wait(lambda: sum(len(capture["streams"]) for capture in d.captures("linux")) == len(rings))
@@ -550,7 +557,7 @@ class Embedded(Case):
         guest.env["MPROFD_SIM_PAGE"] = "16384"
         process = self.begin(guest)
         self.assertEqual(process.stdout.read(), os.strerror(errno.ENOSYS) + "\n")
-        self.assertEqual(process.wait(timeout=60), 1)
+        self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 1)
 
     def test_withdrawal_is_refused(self):
         """XenStore refuses to remove the keys: the rings stay until it does, or until the process ends."""
@@ -565,11 +572,12 @@ class Embedded(Case):
                 process.stdin.write("\n")
                 process.stdin.flush()
                 if left:
-                    while guest.proxy.refuse > refuse - 2:
-                        self.assertIsNone(process.poll())
-                        time.sleep(0.01)
+                    sim.launcher.wait(lambda guest=guest, refuse=refuse: guest.proxy.refuse <= refuse - 2)
+                    os.kill(process.pid, signal.SIGSTOP)  # it ends after twenty tries
+                    self.assertIsNone(process.poll())
                     self.assertEqual(len(self.held(guest)), int(n))
-                self.assertEqual(process.wait(timeout=60), 0)
+                    os.kill(process.pid, signal.SIGCONT)
+                self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
                 self.assertEqual(len(self.keys(guest)), int(n) if left else 0)
                 if left:  # the next process that opens Xen removes them
                     guest.proxy.refuse = 0
@@ -584,7 +592,7 @@ class Embedded(Case):
         self.assertEqual(process.stdout.readline().split(), ["ready", "0", "60000"])
         process.stdin.write("\n")
         process.stdin.flush()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
 
 
 @unittest.skipUnless(shutil.which("ocamlopt"), "no OCaml here")
@@ -640,7 +648,7 @@ class Port(Case):
                 self.assertEqual(self.attached(d, guest.name)["streams"][0]["ring_bytes"], MIB)
                 d.wait(lambda guest=guest, keys=keys: guest.port(int(keys["event-channel"])))
                 self.say(process)
-                self.assertEqual(process.wait(timeout=60), 0)
+                self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
                 self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
                 (capture,) = d.wait(lambda guest=guest: d.captures(guest.name))
                 self.assertEqual(capture["kind"], "ended")
@@ -679,7 +687,7 @@ class Port(Case):
         self.assertEqual(self.orders(d, capture, first), list(range(1, 8)))
         self.attached(d, "linux")
         self.say(process)
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
         self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
         d.wait(lambda: len(d.captures("linux")) == 2)
         self.assertIn('"again"', self.dump(d.trace("linux", f"?stream={second}")))
@@ -704,14 +712,14 @@ class Port(Case):
         """What is missing is said in one sentence."""
         guest = self.linux()
         self.limit(255)
-        said = self.begin(guest, stderr=subprocess.PIPE).communicate(timeout=60)[1]
+        said = self.begin(guest, stderr=subprocess.PIPE).communicate(timeout=sim.daemons.HANGS)[1]
         self.assertIn("MProf_xen.make_shared_buffer: a ring of 1048576 bytes needs 257 grants, and the kernel allows 255 ", said)
         self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
         self.limit(65536)
         with self.store.toolstack.transaction() as tx:
             for k in range(1, 65):
                 self.store.toolstack.write(f"{guest.home}/data/mprof/stream/{k}/name", "other", tx)
-        said = self.begin(guest, stderr=subprocess.PIPE).communicate(timeout=60)[1]
+        said = self.begin(guest, stderr=subprocess.PIPE).communicate(timeout=sim.daemons.HANGS)[1]
         self.assertIn("MProf_xen.share_with: the guest has 64 streams", said)
         plain = subprocess.run([self.programs["cmxa"], "4096", "1"], capture_output=True, text=True, check=False)
         self.assertEqual(plain.returncode, 2)
