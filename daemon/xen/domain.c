@@ -17,13 +17,18 @@
 
 #define IDENTIFY_NS  (100 * NS_PER_MS) /* time between attempts to read name and UUID */
 #define IDENTIFY_MAX (5 * NS_PER_S)    /* after this time go on without a name or UUID */
-#define ANSWER_NS    (2 * NS_PER_S)    /* after this time go on without the helper's answer */
 #define AGAIN_NS     NS_PER_S
 #define PATIENCE_NS  (700 * NS_PER_MS) /* time for a dead guest's capture; the pages are unmapped then */
 #define STORE_SHARE  9u		       /* after a step, XenStore rests for this many times the step's duration */
 #define STORE_MAX    (500 * NS_PER_MS)
 #define UUID_LENGTH  36u
 #define STORE_FIRST  1u /* the same factor for urgent steps */
+/*
+ * After this time go on without the helper's answer. Until the helper counts as gone its answer may
+ * still come: a busy dom0 delays it, and a dead domain that is taken for alive meanwhile would get
+ * another run.
+ */
+#define ANSWER_NS (HELPER_SILENT_NS + NS_PER_S)
 
 /* ---- shared by the files of a domain --------------------------------------------------------- */
 

@@ -22,7 +22,6 @@
 #define SWEEP_LEAST (10 * NS_PER_MS) /* least time between two sweeps */
 #define SWEEP_SLOW  (60 * NS_PER_S)  /* time between sweeps without any event, to find what was missed */
 #define PULSE_NS    NS_PER_S	     /* interval of checks of the connection, because its loss wakes nobody up */
-#define SILENT_NS   (5 * NS_PER_S)   /* if the helper is silent for this time, it counts as gone */
 #define SETTLE_NS   (100 * NS_PER_MS)
 #define SETTLE_MAX  (30 * NS_PER_S)
 #define KICKS_MAX   1024u /* kicks fetched in one go, before rings are polled */
@@ -123,7 +122,7 @@ static void pulse_run(struct task *task, uint64_t now)
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, pulse));
 
 	host_drain(&source->host);
-	if (source->host.asked && now > source->host.asked + SILENT_NS)
+	if (source->host.asked && now > source->host.asked + HELPER_SILENT_NS)
 		helper_lost(&source->host, "does not answer");
 	vcpu_slots_pulse(&source->host);
 	collector_at(source->host.collector, task, now + PULSE_NS);

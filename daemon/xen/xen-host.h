@@ -19,6 +19,8 @@ struct collector;
 struct domain;
 struct attachment;
 
+#define HELPER_SILENT_NS (5 * NS_PER_S) /* if the helper is silent for this time, it counts as gone */
+
 struct host {
 	struct collector *collector;
 	struct xen *xen;
