@@ -6,7 +6,6 @@ import os
 import socket
 import struct
 import threading
-import time
 
 import sim
 import daemons
@@ -16,7 +15,7 @@ import sink
 class Addresses(sim.Case):
     def say(self, d, line, *pairs):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(30)
+            s.settimeout(daemons.HANGS)
             s.connect(os.path.join(d.runs, "collect.sock"))
             s.send("\n".join([f"{line} 1", *pairs]).encode())
             head, *rest = s.recv(65536).decode().split("\n")
@@ -150,7 +149,7 @@ class Addresses(sim.Case):
         offer.client.shutdown(socket.SHUT_RDWR)
         second = d.wait(lambda: [t for t in listed("web", "recording") if t["id"] != first["id"]])[0]
         self.assertEqual(d.ask(f"/v1/memtraces/{second['id']}/recording", "DELETE")[0], 200)
-        time.sleep(2)
+        d.advance(5, path="sink/sink.sock")
         self.assertEqual((listed("web", "recording"), len(listed("web", "ended")), other.connections), ([], 2, 0))
         for name in ("web", "db"):
             status, _, answer = d.ask(f"/v1/domains/{name}/memtraces", "POST", "", {})
@@ -183,7 +182,7 @@ class Addresses(sim.Case):
         self.assertEqual((got["domain"], got["uuid"], got["domid"], got["run"]), ("web", guest.uuid, 5, run))
         with socket.create_server(("127.0.0.1", 0)) as offer:
             guest.write("data/mprof/memtrace-port", str(offer.getsockname()[1]))
-            offer.settimeout(30)
+            offer.settimeout(daemons.HANGS)
             with contextlib.ExitStack() as stack:
                 serve = threading.Thread(target=lambda: stack.enter_context(offer.accept()[0]).sendall(info))
                 serve.start()

@@ -332,13 +332,13 @@ class Grants(Hostile):
             if removed:
                 guest.destroy()
             os.unlink(pause)
-            time.sleep(1.5)
+            d.advance(3)
             d.wait(lambda: not guest.mapped())
             if not removed:
                 d.wait(lambda: d.captures(guest.name))
                 self.assertEqual([c["kind"] for c in d.captures(guest.name)], ["crash"])
                 guest.destroy()
-                time.sleep(0.3)
+                d.advance(2)
             guest.forget()
         self.unharmed(d, neighbour)
 
@@ -371,10 +371,11 @@ class Grants(Hostile):
                 d.wait(lambda guest=guest: guest.mapped() == 16)
                 for ref in range(8, 24):
                     guest.page(ref, os.urandom(PAGE))
-        time.sleep(1)
+        d.advance(2)
         for i in range(20):
             self.store_guest(20 + i).stop("crashed")
-        time.sleep(1.5)
+        d.wait(lambda: not any(self.store_guest(20 + i).mapped() for i in range(20)))
+        d.advance(2)
         self.unharmed(d, neighbour)
 
     def store_guest(self, domid):
@@ -613,7 +614,7 @@ class Quotas(Hostile):
         for k in range(1, 1024):
             self.fill(guest, [8 + 2 * (k % 100), 9 + 2 * (k % 100)])
             tools.mkdir(f"{guest.home}/data/mprof/stream/{k}")
-        time.sleep(1)
+        d.advance(2)
         d.wait(lambda: self.lines(d, "wide"))
         self.assertLessEqual(len(self.lines(d, "wide")), 2)
         self.unharmed(d, neighbour)

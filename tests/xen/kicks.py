@@ -23,19 +23,28 @@ class Kicks(sim.Case):
     def bound(self, d, guest, port=3):
         return d.wait(lambda: guest.port(port))
 
-    def polls(self, d, seconds, passes=time.sleep):
-        """Return the number of polls in a second. PASSES(n) lets n seconds pass."""
-        began, since = d.metric("mprofd_looks_total"), time.monotonic()
-        passes(seconds)
-        return (d.metric("mprofd_looks_total") - began) / max(seconds, time.monotonic() - since)
+    def polls(self, d, seconds, ahead=0):
+        """Return the number of polls in a second of the daemon's clock, in SECONDS that pass by themselves and AHEAD that a test's clock
+        lets pass."""
+        since = time.monotonic()
+        began = d.metric("mprofd_looks_total")
+        time.sleep(seconds)
+        if ahead:
+            since -= ahead if d.advance(ahead, 0.05) else 0
+        return (d.metric("mprofd_looks_total") - began) / (time.monotonic() - since)
 
     def test_serviced(self):
         """The collector copies at once after a kick. It would poll an idle ring only once a second."""
         d = self.daemons("[collector]\nflush-interval = 10ms\n[archive]\nfree-space = 1M\nreserve = 0\n")
         guest, ring = self.begin(d, size=16384, packets=16)
         self.bound(d, guest)
+        # By its polls alone the collector would never be so quick five times in nine; a busy machine is, sooner or later.
+        d.wait(lambda: self.service(d, guest, ring) < 50 * MS)
+
+    def service(self, d, guest, ring):
+        """Kick nine times. Return the median of the times in ns from a kick to the next copy: a few ms if nothing else runs."""
         kicked = []
-        for _ in range(25):
+        for _ in range(10):
             time.sleep(0.15)
             ring.add_packet()
             kicked.append(guest.kick(3))
@@ -44,17 +53,16 @@ class Kicks(sim.Case):
         copies = lambda: sorted(int(p["copied"]["last"]["mono"]) for page in d.packets("kicks") for p in page["packets"] if p["copied"])
         copied = d.wait(lambda: (found := copies()) and found[-1] >= kicked[-2] and found)
         took = sorted(min(at - kick for at in copied if at >= kick) for kick in kicked if copied[-1] >= kick)
-        self.assertGreaterEqual(len(took), 24)
-        self.assertLess(statistics.median(took), 25 * MS, took)  # a few ms if nothing else runs
+        self.assertGreaterEqual(len(took), 9)
+        return statistics.median(took)
 
     def test_idle(self):
         """An idle ring with kicks costs about one poll a second; without kicks a few."""
         d = self.daemons()
         guest, _ = self.begin(d)
         self.bound(d, guest)
-        passes = lambda seconds: d.advance(seconds, 0.05)
-        passes(2)
-        self.assertLess(self.polls(d, 20, passes), 1.6)
+        d.advance(2, 0.05)
+        self.assertLess(self.polls(d, 0, 20), 1.6)
 
     def test_bind_raises_once(self):
         d = self.daemons()
@@ -80,21 +88,23 @@ class Kicks(sim.Case):
         guest, _ = self.begin(d, size=4 << 20)
         quiet, _ = self.begin(d, 6, "quiet", 4, size=4 << 20)
         self.bound(d, guest)
-        time.sleep(2)
-        delivered, spent = guest.port(3)["delivered"], self.cpu(d)
+        d.advance(2)
+        delivered, spent, began = guest.port(3)["delivered"], self.cpu(d), time.monotonic()
         self.kicker.tell("storm", 5, 3, 10, 3200)
         polls = self.polls(d, 3)
         spent = self.cpu(d) - spent
-        self.assertGreater(self.kicker.answer(), 10_000)
+        kicks, seconds = self.kicker.answer(), time.monotonic() - began
+        delivered = guest.port(3)["delivered"] - delivered
         self.assertLess(polls, 20)
-        self.assertLess(guest.port(3)["delivered"] - delivered, 60)
-        self.assertLess(spent, 0.15)
+        self.assertLess(delivered, 20 * seconds)
+        self.assertGreater(kicks, 20 * delivered)
+        self.assertLess(spent, 0.05 * seconds)
         # The other guest is served as before.
         before = quiet.port(4)["delivered"]
         quiet.kick(4)
         d.wait(lambda: quiet.port(4)["delivered"] == before + 1)
         # The kicking guest is served again when it is quiet.
-        time.sleep(4)
+        d.advance(4)
         d.wait(lambda: not guest.port(3)["masked"])
         before = guest.port(3)["delivered"]
         guest.kick(3)
@@ -104,7 +114,7 @@ class Kicks(sim.Case):
         """A small ring is polled more often, and kicks do not add to that."""
         d = self.daemons()
         guest, _ = self.begin(d, port=None)
-        time.sleep(1)
+        d.advance(1)
         polled = max(self.polls(d, 1) for _ in range(3))  # the collector may be stopped for a while, too
         guest.offer(3)
         guest.write("data/mprof/event-channel", "3")
@@ -128,7 +138,7 @@ class Kicks(sim.Case):
         self.bound(d, guest)
         self.kicker.ask("storm", 5, 3, 20, 2000)
         writer.terminate()
-        writer.wait(20)
+        writer.wait(sim.daemons.HANGS)
         guest.die("crashed")
         d.wait_ended("both")
         self.assertEqual(d.domain("both")["streams"][0]["lost_packets"], 0)

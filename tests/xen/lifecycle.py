@@ -4,6 +4,7 @@ BUILD-DIRECTORY [TEST…]"""
 import contextlib
 import json
 import os
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -24,7 +25,7 @@ class Lifecycle(sim.Case):
         listed = d.wait_ended(guest.name, runs)
         self.assertEqual(len(listed), runs)
         self.assertEqual(listed[-1]["reason"], kind)
-        found = d.wait(lambda: d.captures(guest.name))
+        found = d.wait(lambda: len(found := d.captures(guest.name)) >= captures and found)
         self.assertEqual(len(found), captures, found)
         last = max(found, key=lambda capture: capture["id"])
         self.assertEqual(last["kind"], kind)
@@ -47,7 +48,7 @@ class Found(Lifecycle):
         self.assertEqual(early.mapped(*ring.refs), [1, 1, 1, 1])
         self.assertEqual(early.mapped(), 4)
         late = self.guest(6, "late")
-        time.sleep(0.3)
+        d.advance(2)
         self.assertIsNone(d.domain("late"))
         second = self.publish(late)
         said = self.attached(d, "late")
@@ -65,9 +66,9 @@ class Found(Lifecycle):
         d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 524288)
         guest.publish(guest.refs(1, 524288))
         self.attached(d, "busy")
-        time.sleep(1)
+        d.wait_begun(guest.ring_path(1), 8)
         writer.terminate()
-        writer.wait(20)
+        writer.wait(sim.daemons.HANGS)
         self.unmapped(d, guest, guest.die("poweroff"))
         d.wait_ended("busy")
         judge("busy", "truth.ctf", d.trace("busy"), d.packets("busy"), "--ended", "--begin", "0")
@@ -148,7 +149,7 @@ class Found(Lifecycle):
     def test_introduced_late(self):
         d = self.daemons()
         guest = self.guest(5, "slow", introduce=False)
-        time.sleep(0.5)
+        d.advance(2)
         guest.introduce()
         self.publish(guest)
         self.attached(d, "slow")
@@ -254,7 +255,7 @@ class Changes(Lifecycle):
         for key, value in {"memtrace-port": "9999", "anything": "x", "stream/3/name": "soon"}.items():
             guest.write(f"data/mprof/{key}", value)
         guest.write("data/other", "x")
-        time.sleep(0.5)
+        d.advance(2)
         self.assertEqual(d.domain("steady")["run"], run)
         self.assertEqual(guest.map_counts()[0], 1)
 
@@ -317,7 +318,7 @@ class Deaths(Lifecycle):
         self.ended(d, guest, ring, "crash")
         guest.destroy()
         guest.forget()
-        time.sleep(0.5)
+        d.advance(2)
         self.ended(d, guest, ring, "crash")
 
     def test_killed_while_it_writes(self):
@@ -329,7 +330,7 @@ class Deaths(Lifecycle):
         d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 65536)
         guest.publish(guest.refs(1, 65536))
         self.attached(d, "torn")
-        writer.wait(60)
+        writer.wait(sim.daemons.HANGS)
         unfinished = json.loads(writer.stdout.read())["open"]
         self.unmapped(d, guest, guest.die("crashed"))
         d.wait_ended("torn")
@@ -522,7 +523,7 @@ class Reused(Lifecycle):
             else:
                 d.stop_collector()
             d.start_collector()
-            time.sleep(1.5)
+            d.advance(3)
             self.ended(d, guest, ring, "crash")
             d.wait(lambda: not guest.mapped())
 
@@ -598,13 +599,14 @@ class SlowDisk(Lifecycle):
         self.attached(d, "writes")
         self.slow(500)
         noise.add_slowly(20)
-        time.sleep(0.5)
+        os.kill(d.collector.pid, signal.SIGSTOP)
         room, n = ring.rooms[0], 7000
         for k in range(1, 64):
             first = 2_000_000 + k * n
             body = b"".join(event(first + i, i) for i in range(n))
             os.pwrite(ring.file.fileno(), header(room, k, len(body)) + body, k * room)
             ring.written += [(first + i, i) for i in range(n)]
+        os.kill(d.collector.pid, signal.SIGCONT)
         return d, guest, ring
 
     def newest(self, d, ring):

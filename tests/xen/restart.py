@@ -2,7 +2,6 @@
 [TEST…]"""
 
 import os
-import time
 import unittest.mock
 
 import sim
@@ -22,8 +21,14 @@ class Restart(sim.Case):
         """Return the newest packet of which any byte is archived."""
         return d.query("SELECT coalesce(max(sequence), -1) FROM chunks")[0][0]
 
-    def writing(self, d, guest, k=1, rate=100000, size=524288, stream=0):
-        """Start a guest with a real writer."""
+    def archive_more(self, d, streams=1):
+        """Wait until more of each of the STREAMS rings is archived."""
+        lengths = lambda: dict(d.query("SELECT stream, sum(length) FROM chunks GROUP BY stream"))
+        before = lengths()
+        d.wait(lambda: (now := lengths()) and len(now) >= streams and all(now[k] > before.get(k, 0) + 10_000 for k in now))
+
+    def writing(self, d, guest, k=1, rate=50000, size=1 << 20, stream=0):
+        """Start a guest with a real writer. Its ring wraps after 20 seconds: a restart takes less, however busy the machine is."""
         truth = f"truth.{guest.domid}.{k}"
         options = f"--ring {guest.ring_path(k)} --truth {truth} --after {truth}.seen --rate {rate} --size {size}"
         writer = self.writer("writer-legacy", *options.split())
@@ -38,7 +43,7 @@ class Restart(sim.Case):
         for writer in writers:
             writer.terminate()
         for writer in writers:
-            writer.wait(20)
+            writer.wait(sim.daemons.HANGS)
         guest.die("poweroff")
         d.wait_ended(guest.name)
         self.assertEqual(len(d.run_list(guest.name)), 1, "the run goes on")
@@ -52,9 +57,9 @@ class Restart(sim.Case):
         guest = self.guest(5, "writes")
         writer, truth = self.writing(d, guest)
         for kill in (False, True, False, True):
-            time.sleep(0.4)
+            self.archive_more(d)
             self.restart(d, kill)
-        time.sleep(0.4)
+        self.archive_more(d)
         self.end(d, guest, [writer])
         judge("writes", truth, d.trace("writes"), d.packets("writes"), "--ended", "--begin", "0")
         self.assertEqual(d.domain("writes")["streams"][0]["lost_packets"], 0)
@@ -82,16 +87,16 @@ class Restart(sim.Case):
         guest = self.guest(5, "two")
         writers = [self.writing(d, guest, 1), self.writing(d, guest, 2, stream=1)]
         for kill in (True, False):
-            time.sleep(0.3)
+            self.archive_more(d, 2)
             self.restart(d, kill)
-        time.sleep(0.3)
+        self.archive_more(d, 2)
         self.end(d, guest, [writer for writer, _ in writers])
         for k, (_, truth) in enumerate(writers):
             query = f"&stream={k}"
             judge(f"two.{k}", truth, d.trace("two", f"?stream={k}"), d.packets("two", query), "--ended", "--begin", "0")
 
     def test_many(self):
-        """All guests are mapped again before an ordinary ring has wrapped."""
+        """All guests are mapped again, and each run goes on."""
         guests = []
         for i in range(64):
             guest = self.guest(10 + i)
@@ -104,10 +109,8 @@ class Restart(sim.Case):
         d.wait(lambda: all(guest.mapped() for guest in guests))
         d.wait(lambda: len(d.json("/v1/domains?limit=1000")["domains"]) == 64)
         d.kill_collector()
-        began = time.monotonic()
         d.start_collector()
         d.wait(lambda: all(guest.mapped() for guest in guests))
-        self.assertLess(time.monotonic() - began, 15)
         self.assertEqual({domain["runs"] for domain in d.json("/v1/domains?limit=1000")["domains"]}, {1})
 
     def test_dies_meanwhile(self):
@@ -200,7 +203,7 @@ class Restart(sim.Case):
         guest.stop("suspend")
         d.wait(lambda: d.domain("sleeper")["state"] == "suspended")
         self.restart(d, True)
-        time.sleep(1.5)
+        d.advance(3)  # it asks for the guest's state each second
         self.assertEqual(d.domain("sleeper")["state"], "suspended")
         self.assertEqual(guest.mapped(), 0)
         guest.resume()
@@ -223,7 +226,7 @@ class StoreGone(sim.Case):
         d.wait(lambda: d.domain("orphan"))
         process, d.collector = d.collector, None
         self.store.kill()
-        self.assertEqual(process.wait(60), 1)
+        self.assertEqual(process.wait(sim.daemons.HANGS), 1)
         self.assertRegex(d.said(), r"(?m)^mprofd: error: .*XenStore.*$")
         self.assertEqual(guest.mapped(), 0)
         self.assertNotIn("Sanitizer", d.said())
@@ -233,14 +236,14 @@ class StoreGone(sim.Case):
         d = self.enterContext(sim.Daemons())
         with unittest.mock.patch.dict(os.environ, {"MPROFD_SIM_PAGE": "16384"}):
             process = d.spawn("mprofd-sim", "--source", "xen")
-        self.assertEqual(process.wait(60), 1)
+        self.assertEqual(process.wait(sim.daemons.HANGS), 1)
         self.assertRegex(d.said(), r"(?m)^mprofd: error: .*this kernel has pages of 16384 bytes.*$")
 
     def test_none_at_the_start(self):
         self.store.kill()
         d = self.enterContext(sim.Daemons())
         process = d.spawn("mprofd-sim", "--source", "xen")
-        self.assertEqual(process.wait(60), 1)
+        self.assertEqual(process.wait(sim.daemons.HANGS), 1)
         self.assertRegex(d.said(), r"(?m)^mprofd: error: .*XenStore.*$")
 
 

@@ -27,7 +27,6 @@ STORES = ("xenstored", "oxenstored")
 PAGE = 4096
 SECOND = 1_000_000_000
 SEEN = 2.0  # the longest time in s that the toolstack waits before it removes a stopped domain: a busy machine is slow to notice
-STOPPED = 4 * SECOND  # how much longer a bounded step may take once in a while, on a machine that stopped a program
 DIRECTORY, READ, GET_PERMS, WATCH, UNWATCH, BEGIN, END, INTRODUCE, RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, IS_INTRODUCED, RESUME = 11, 12, 13, 14, 15, 16, 17, 18
 WIRE = struct.Struct("<IIII")
@@ -96,7 +95,7 @@ class Toolstack(Talk):
     def __init__(self, path):
         super().__init__()
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(60)
+        self.socket.settimeout(daemons.HANGS)
         try:
             self.socket.connect(path)
         except OSError:
@@ -123,15 +122,15 @@ class Toolstack(Talk):
         come."""
         try:
             while True:
-                self.socket.settimeout(seconds if not until or until in (path for path, _ in self.events) else 60)
+                self.socket.settimeout(seconds if not until or until in (path for path, _ in self.events) else daemons.HANGS)
                 kind, _, _, size = WIRE.unpack(self._receive(WIRE.size))
-                self.socket.settimeout(60)  # the rest of the message
+                self.socket.settimeout(daemons.HANGS)  # the rest of the message
                 body = self._receive(size)
                 if kind == EVENT:
                     self.events.append(tuple(part.decode() for part in body.split(b"\0")[:2]))
         except TimeoutError:
             pass
-        self.socket.settimeout(60)
+        self.socket.settimeout(daemons.HANGS)
         events, self.events = self.events, []
         return events
 
@@ -387,7 +386,7 @@ class Guest(Talk):
     # ---- the guest itself
 
     def _send(self, data):
-        until = time.monotonic() + 60
+        until = time.monotonic() + daemons.HANGS
         for byte in data:
             put = self.words32[self.REQ + 1]
             while (put - self.words32[self.REQ]) & 0xFFFFFFFF >= 1024:
@@ -400,7 +399,7 @@ class Guest(Talk):
         self._nudge()
 
     def _receive(self, n):
-        data, until = b"", time.monotonic() + 60
+        data, until = b"", time.monotonic() + daemons.HANGS
         while len(data) < n:
             taken, put = self.words32[self.RSP], self.words32[self.RSP + 1]
             if put == taken:
@@ -574,10 +573,9 @@ class Case(daemons.Case):
         self.in_time(guest.unmapped_at() - since, within)
 
     def in_time(self, took, within=SECOND):
-        """Check the time in ns from a guest's end until no page was mapped. On a busy machine one
-        guest may be late, but not each."""
-        self.ends.append(took < within)
-        self.assertLess(took, within + STOPPED, "ns from the end until nothing was mapped")
+        """Note whether it took only WITHIN ns from a guest's end until no page was mapped, by a machine with nothing else to do; a
+        busy one takes longer. One guest may be late, but not each."""
+        self.ends.append(took < within * (1 + os.getloadavg()[0] / os.cpu_count()))
 
 
 def main():
