@@ -16,7 +16,7 @@
 #include "notice.h"
 #include "packet.h"
 #include "reader.h"
-#include "readings.h"
+#include "reading-json.h"
 #include "routes.h"
 #include "server.h"
 #include "watch.h"
@@ -66,11 +66,19 @@ static void on_events(void *context)
 	http_resume(s->http, WAIT_EVENT);
 }
 
-static void on_reading(void *context)
+static void on_reading(void *context, int64_t capture)
 {
 	struct server *s = context;
 
 	http_forget(s->http);
+	watch_described(s->services.watch, capture);
+}
+
+static int on_describe(void *context, int64_t capture, json_t *json)
+{
+	const struct server *s = context;
+
+	return reading_json_add(s->services.readings, capture, false, json);
 }
 
 static void on_answer(void *context, uint64_t tag, const struct message *m)
@@ -281,6 +289,8 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 		rc = memtraces_reader_new(&s->services.memtraces, options->state);
 	if (rc == 0)
 		rc = watch_new(&s->services.watch, event, s->services.reader, s->services.memtraces, on_events, s);
+	if (rc == 0)
+		watch_describe_with(s->services.watch, on_describe, s);
 	if (rc == 0)
 		rc = http_new(&s->http, event, &options->http, &api_routes, &s->services);
 	if (rc == 0)

@@ -11,6 +11,7 @@ import subprocess
 
 import daemons
 from daemons import START, program
+from events import Follower
 
 LABEL, FAILS = 5, 3
 
@@ -107,6 +108,19 @@ class Readings(daemons.Case):
         d.start_server()
         self.assertEqual(self.captures(d), [capture])
         self.assertEqual(self.metrics(d), {"total": 0, "failed_total": 0, "refused_total": 0, "waiting": 0, "seconds_total": 0, "cache_bytes": kept})
+
+    def test_event(self):
+        d = self.serve(b"Not_found")
+        follower = Follower(d)
+        self.addCleanup(follower.close)
+        d.wait(lambda: follower.named("hello"))
+        if sanitized():
+            return
+        d.json("/v1/captures/1")  # it is read soon
+        d.wait(lambda: follower.named("capture"))
+        (event,) = follower.named("capture")
+        self.assertEqual(event, {"change": "changed", "capture": d.json("/v1/captures/1")})
+        self.assertEqual(event["capture"]["exception"], "Not_found")
 
     def test_without_a_reader(self):
         d = self.serve(b"Not_found", daemons.QUIET + "[http]\nreader = no\n")

@@ -83,8 +83,9 @@ static void put_range(struct fixture *f)
 	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
 }
 
-static void on_reading(void *context)
+static void on_reading(void *context, int64_t capture)
 {
+	CHECK(capture == 1 || capture == 2);
 	((struct served *)context)->notices++;
 }
 
@@ -207,6 +208,64 @@ static void test_read_once(void)
 	served_deinit(&s);
 }
 
+#define LONG	   700u	  /* packets of the long capture, which is longer than what a reader gets */
+#define LONG_EVENT 60017u /* bytes of the only event of such a packet */
+
+/* Put capture 2: the packets of capture 1, and long ones. */
+static void put_long(struct fixture *f)
+{
+	struct archive_capture c = {.id = 2, .run = 1, .kind = "ended", .mono = 5000, .real = 6000};
+	struct archive_capture_stream range = {
+		.capture = 2, .stream = STREAM, .last_sequence = LONG - 1, .last_offset = 30 + LONG_EVENT};
+	static uint8_t data[LONG_EVENT];
+
+	memset(data + 17, 'a', LONG_EVENT - 18);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	for (uint64_t i = 3; i < LONG; i++) {
+		struct archive_piece p = piece(data, i, 30, 1);
+		struct archive_end end = {.offset = 30 + LONG_EVENT, .mono = 2000 + i, .real = 3000 + i};
+
+		data[8] = MPROF_EVENT_label;
+		p.length = LONG_EVENT;
+		p.packet_bytes = 65536;
+		p.flags = ARCHIVE_CHUNK_LAST;
+		p.ends = &end;
+		p.n_ends = 1;
+		CHECK_EQ_INT(archive_writer_append(f->w, &p), 0);
+	}
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &c), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/* When a long capture was read, the plan of its body is remembered, although the reader gets only the end of it. */
+static void test_long_plan(void)
+{
+	struct selection selection = {.run = 1, .stream = STREAM, .ring_packets = 4};
+	struct served s;
+	struct plan plan;
+	uint64_t before;
+	unsigned notices;
+
+	if (!served_init(&s))
+		return;
+	put_long(&s.f);
+	notices = s.notices;
+	CHECK(!readings_find(s.readings, 2, true));
+	while (s.notices == notices && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK_EQ_INT(selection_all(&selection, s.reader), 0);
+	selection.capture = 2;
+	before = reader_begun(s.reader);
+	plan_init(&plan, s.reader, &s.scratch, &selection);
+	CHECK_EQ_INT(plan_step(&plan, UINT64_MAX), 0);
+	CHECK(plan.done && plan.packets == LONG);
+	CHECK(plan.total > FEED_BYTES_MOST);
+	CHECK(reader_begun(s.reader) - before <= 2);
+	plan_deinit(&plan);
+	served_deinit(&s);
+}
+
 /* A file with any wrong byte is as a missing one: the capture is read again. */
 static void test_damaged_cache(void)
 {
@@ -293,7 +352,7 @@ static void test_feed(void)
 	put_range(&s.f);
 	CHECK_EQ_INT(feed_open(&f, s.reader, &s.scratch, 1), 0);
 	while ((rc = feed_step(&f, 0, &bytes, &n)) == 0 || rc == FEED_E_AGAIN) {
-		CHECK_EQ_INT(rc == 0, rc == 0 && feed_tails_done(&f));
+		CHECK_EQ_INT(rc == 0, rc == 0 && feed_plans_done(&f));
 		if (rc == 0 && CHECK(used + n <= sizeof(all))) {
 			memcpy(all + used, bytes, n);
 			used += n;
@@ -318,6 +377,7 @@ int main(int argc, char **argv)
 	if (!reader_process_works()) /* a sanitizer needs more than a reader may have */
 		return check_done();
 	CHECK_RUN(test_read_once);
+	CHECK_RUN(test_long_plan);
 	CHECK_RUN(test_damaged_cache);
 	CHECK_RUN(test_changed_rows);
 	CHECK_RUN(test_damaged_rows);

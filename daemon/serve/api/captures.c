@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "quantity.h"
-#include "readings.h"
+#include "reading-json.h"
 #include "resource.h"
 #include "routes.h"
 #include "row-json.h"
@@ -35,28 +35,10 @@ static int take_id(void *context, const struct reader_capture *c)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* Return TEXT as JSON; null if it is empty. */
-static json_t *text_or_null(const char *text)
-{
-	return *text ? json_string(text) : json_null();
-}
-
-/*
- * Add what the reader found in capture ID to its description JSON; null if nothing is known. With WANTED the capture is
- * read soon. Return 0 or -ENOMEM.
- */
+/* Add what the reader found in capture ID to its description JSON (reading-json.h). */
 static int add_reading(struct exchange *x, int64_t id, json_t *json, bool wanted)
 {
-	CLEANUP(json_unrefp) json_t *more = NULL;
-	struct readings *readings = exchange_services(x)->readings;
-	const struct reading_result *r = readings ? readings_find(readings, id, wanted) : NULL;
-
-	if (!readings)
-		return 0;
-	more = json_pack("{s:o, s:o, s:o, s:o, s:o}", "cause", text_or_null(r ? r->cause : ""), "sentence",
-			 text_or_null(r ? r->sentence : ""), "last_ran", text_or_null(r ? r->last : ""), "exception",
-			 text_or_null(r ? r->exception : ""), "failure", text_or_null(r ? r->failure : ""));
-	return more && json_object_update(json, more) == 0 ? 0 : -ENOMEM;
+	return reading_json_add(exchange_services(x)->readings, id, wanted, json);
 }
 
 /*

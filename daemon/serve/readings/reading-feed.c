@@ -100,9 +100,9 @@ void feed_close(struct feed *f)
 	*f = (struct feed){0};
 }
 
-bool feed_tails_done(const struct feed *f)
+bool feed_plans_done(const struct feed *f)
 {
-	return f->stage > FEED_TAILS;
+	return f->stage > FEED_WHOLE;
 }
 
 /* ---- the steps ---- */
@@ -142,6 +142,27 @@ static int step_tails(struct feed *f, uint64_t until)
 		return rc ? rc : FEED_E_AGAIN;
 	if (s->tail_bytes)
 		s->tail = f->plan.walk.tail;
+	f->planning = false;
+	if (++f->at == f->n)
+		next_stage(f, FEED_WHOLE);
+	return FEED_E_AGAIN;
+}
+
+/* Plan all that the capture has of the next stream, if that is long, as a client's request does. */
+static int step_whole(struct feed *f, uint64_t until)
+{
+	const struct selection *s = &f->streams[f->at].selection;
+	int rc = 0;
+
+	if (!f->planning)
+		plan_begin(f, s);
+	if (!s->empty && s->last - s->first >= PLAN_LONG)
+		rc = plan_step(&f->plan, until);
+	else
+		f->plan.done = true;
+	if (rc == 0 && !f->plan.done)
+		return FEED_E_AGAIN;
+	/* Damage somewhere in the range does not keep the reader from its end. */
 	f->planning = false;
 	if (++f->at == f->n)
 		next_stage(f, FEED_HEAD);
@@ -240,6 +261,8 @@ int feed_step(struct feed *f, uint64_t until, const uint8_t **bytes, size_t *n)
 	switch (f->stage) {
 	case FEED_TAILS:
 		return step_tails(f, until);
+	case FEED_WHOLE:
+		return step_whole(f, until);
 	case FEED_HEAD:
 		return step_head(f, bytes, n);
 	case FEED_PLAN:

@@ -1,7 +1,8 @@
 /*
  * The input of a reader (reading.h): the streams of one capture, made in steps that do not delay the event loop.
  *
- * First the tails of all streams are walked, so that their ends are remembered (tail-ends.h). Then come the newest
+ * First the tails of all streams are walked, so that their ends are remembered (tail-ends.h), and then all that the capture
+ * has of long streams, so that the plan is (plan-cache.h). Then come the newest
  * verified bytes of each stream, as a client would get them: FEED_BYTES_MOST together.
  */
 #ifndef SERVE_FEED_H
@@ -18,7 +19,7 @@ struct feed_stream {
 	struct tail_name tail; /* ARCHIVES is 0 if it has none */
 };
 
-enum feed_stage { FEED_TAILS, FEED_HEAD, FEED_PLAN, FEED_BODY, FEED_END };
+enum feed_stage { FEED_TAILS, FEED_WHOLE, FEED_HEAD, FEED_PLAN, FEED_BODY, FEED_END };
 
 struct feed {
 	struct reader *reader; /* borrowed */
@@ -42,8 +43,8 @@ enum feed_condition { FEED_E_AGAIN = 120, FEED_E_END };
  */
 int feed_open(struct feed *f, struct reader *reader, struct scratch *scratch, int64_t capture);
 void feed_close(struct feed *f);
-/* Return whether all tails are verified. */
-bool feed_tails_done(const struct feed *f);
+/* Return whether all tails are verified, and all plans are made. */
+bool feed_plans_done(const struct feed *f);
 /*
  * Work until UNTIL (CLOCK_MONOTONIC ns). Return 0 with the next *N bytes of the input at *BYTES, which are valid until
  * the next call; FEED_E_AGAIN: there are none yet; FEED_E_END: there are no more; or what the body returns.

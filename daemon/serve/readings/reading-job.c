@@ -146,5 +146,5 @@ int reading_job_step(struct reading_job *j)
 {
 	int rc = j->process.pid ? 0 : feed_step(&j->feed, clock_mono() + STEP_NS, &j->bytes, &j->left);
 
-	return rc == FEED_E_AGAIN && feed_tails_done(&j->feed) ? begin_process(j) : rc;
+	return rc == FEED_E_AGAIN && feed_plans_done(&j->feed) ? begin_process(j) : rc;
 }

@@ -242,7 +242,7 @@ static void take_end(void *context, const struct reading_job_end *end)
 					  "A capture cannot be read: %s: capture=%lld", failure,
 					  (long long)r->now.capture);
 		if (end->whole && keep(r, &r->now, end->result))
-			r->notify(r->context);
+			r->notify(r->context, r->now.capture);
 		if (end->lasts)
 			store(r);
 	}

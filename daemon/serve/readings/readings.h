@@ -20,8 +20,8 @@
 
 struct readings;
 
-/* Called when there is a new reading. */
-typedef void readings_notify(void *context);
+/* Called when there is a new reading, of CAPTURE. */
+typedef void readings_notify(void *context, int64_t capture);
 
 /*
  * Create the readings of READER's archive; their tails' ends go to SCRATCH. CACHE is the directory for files; NULL = none.

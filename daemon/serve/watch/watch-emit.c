@@ -129,7 +129,7 @@ static int take_guest(void *context, const struct reader_capture *c)
 	return guest_name_get(g->watch->names, c->name, &g->guest);
 }
 
-static int emit_capture(struct watch *w, const struct change *change)
+int watch_emit_capture(struct watch *w, const struct change *change)
 {
 	struct guest_of_run g = {.watch = w};
 	json_t *capture = NULL;
@@ -140,6 +140,10 @@ static int emit_capture(struct watch *w, const struct change *change)
 	if (rc == 0)
 		rc = json_capture(w->reader, change->id, &capture);
 	reader_end(w->reader);
+	if (rc == 0 && w->describe && w->describe(w->describe_context, change->id, capture) < 0) {
+		json_decref(capture);
+		capture = NULL;
+	}
 	if (rc == 0)
 		watch_append(w, "capture", g.guest,
 			     json_pack("{s:s, s:o}", "change", change->kind == CHANGE_MADE ? "made" : "changed",
@@ -199,7 +203,7 @@ static int emit(struct watch *w, const struct change *change)
 {
 	if (w->phase == PHASE_MEMTRACES)
 		return watch_emit_profile(w, change);
-	return w->phase == PHASE_CAPTURES ? emit_capture(w, change) : emit_run(w, change);
+	return w->phase == PHASE_CAPTURES ? watch_emit_capture(w, change) : emit_run(w, change);
 }
 
 /* If a row was deleted since the scan, the next scan finds that and makes an event of it. */

@@ -38,6 +38,8 @@ struct watch {
 	struct guest_names *names; /* of the guests of rows, changes and events */
 	watch_notify *notify;
 	void *context;
+	watch_describe *describe; /* NULL = captures have what the archive says */
+	void *describe_context;
 	struct timer timer;
 	enum phase phase;
 	bool wanted;  /* a client reads events, or has done so within UNWANTED_NS */
@@ -94,6 +96,8 @@ uint64_t fingerprint_text(uint64_t fingerprint, const char *text);
 
 /* Make events of some of the changes in CHANGES. Return what the reader returns. */
 int watch_emit_step(struct watch *w);
+/* Make an event of CHANGE of a capture. Return what the reader returns. */
+int watch_emit_capture(struct watch *w, const struct change *change);
 /* Make an event of the last gap of STREAM, a Stream of the API of GUEST. Return what the reader returns. */
 int watch_emit_gap(struct watch *w, struct guest_name *guest, json_t *stream);
 /* Append an event with NAME and DATA about GUEST to the journal. Release DATA. */

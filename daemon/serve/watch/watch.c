@@ -157,6 +157,21 @@ struct watch *watch_free(struct watch *w)
 	return NULL;
 }
 
+void watch_describe_with(struct watch *w, watch_describe *describe, void *context)
+{
+	w->describe = describe;
+	w->describe_context = context;
+}
+
+void watch_described(struct watch *w, int64_t capture)
+{
+	/* Before the first scan is complete, nobody reads events, and a reader begins with the lists. */
+	if (!w->ready)
+		return;
+	(void)watch_emit_capture(w, &(struct change){.id = capture, .kind = CHANGE_CHANGED});
+	announce(w);
+}
+
 void watch_want(struct watch *w)
 {
 	w->wanted_at = clock_mono();

@@ -34,6 +34,13 @@ int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct 
 struct watch *watch_free(struct watch *w);
 CLEANUP_DEFINE(struct watch, watch_free)
 
+/* Adds members to JSON, a Capture of the API. Return 0 or -errno. */
+typedef int watch_describe(void *context, int64_t capture, json_t *json);
+/* Have DESCRIBE called for each capture that is in an event. CONTEXT is borrowed. */
+void watch_describe_with(struct watch *w, watch_describe *describe, void *context);
+/* CAPTURE has got other members from DESCRIBE: make an event of that. */
+void watch_described(struct watch *w, int64_t capture);
+
 /*
  * Start the watch, or keep it running: call it at least once a minute while there is a reader of
  * events. Guests and captures that exist at the start get no event.

@@ -1,0 +1,24 @@
+/* Show a reading as JSON. Its texts are UTF-8, which reading-result.c has checked. */
+#include <errno.h>
+
+#include "reading-json.h"
+#include "row-json.h"
+
+/* Return TEXT as JSON; null if it is empty. */
+static json_t *text_or_null(const char *text)
+{
+	return *text ? json_string(text) : json_null();
+}
+
+int reading_json_add(struct readings *readings, int64_t capture, bool wanted, json_t *json)
+{
+	CLEANUP(json_unrefp) json_t *more = NULL;
+	const struct reading_result *r = readings ? readings_find(readings, capture, wanted) : NULL;
+
+	if (!readings)
+		return 0;
+	more = json_pack("{s:o, s:o, s:o, s:o, s:o}", "cause", text_or_null(r ? r->cause : ""), "sentence",
+			 text_or_null(r ? r->sentence : ""), "last_ran", text_or_null(r ? r->last : ""), "exception",
+			 text_or_null(r ? r->exception : ""), "failure", text_or_null(r ? r->failure : ""));
+	return more && json_object_update(json, more) == 0 ? 0 : -ENOMEM;
+}
