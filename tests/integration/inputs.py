@@ -270,7 +270,6 @@ class Inputs(unittest.TestCase):
             threads = re.findall(r"-?\d+", rest)[: 2 if name != "label" and name != "switch" else 1]
             self.assertEqual(re.findall(r"=(-?\d+)", fields)[: len(threads)], threads)
 
-
     def test_other_kinds(self):
         """A file of another kind gets one sentence that says what it is, and what reads it."""
         start = 1_700_000_000_000_000
