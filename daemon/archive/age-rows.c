@@ -108,18 +108,32 @@ static void forget_damaged(struct age *age)
 	age_deinit(age);
 }
 
-int age_load(struct age *age, sqlite3 *db)
+/* Read both tables as one commit left them: rows of two commits would contradict each other. Return as sqlite3_exec(). */
+static int read_rows(struct age *age, sqlite3 *db)
 {
-	int rc;
+	bool alone = sqlite3_get_autocommit(db);
+	int rc = alone ? sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) : SQLITE_OK;
 
-	age_deinit(age);
-	rc = query(age, db, "SELECT began, age, boot, boottime, real, sync_boot, sync_real, sync_age FROM age_clock",
-		   read_clock);
+	if (rc == SQLITE_OK)
+		rc = query(age, db,
+			   "SELECT began, age, boot, boottime, real, sync_boot, sync_real, sync_age FROM age_clock",
+			   read_clock);
 	if (rc == SQLITE_OK)
 		rc = query(age, db,
 			   "SELECT id, boot, began_mono, ended_mono, real_offset, age_offset, correction FROM "
 			   "clock_periods ORDER BY id DESC LIMIT 1024",
 			   read_periods);
+	if (alone && !sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	return rc;
+}
+
+int age_load(struct age *age, sqlite3 *db)
+{
+	int rc;
+
+	age_deinit(age);
+	rc = read_rows(age, db);
 	for (size_t i = 0; i < age->n / 2; i++) {
 		struct age_period p = age->periods[i];
 

@@ -258,6 +258,47 @@ static void test_stored(void)
 	fixture_deinit(&f);
 }
 
+/* Let CONTEXT, another connection, commit a later reading of the clocks when the second table is about to be read. */
+static int commit_between(unsigned type, void *context, void *statement, void *sql)
+{
+	(void)type;
+	(void)statement;
+	if (strstr(sql, "FROM clock_periods"))
+		CHECK_EQ_INT(sqlite3_exec(context,
+					  "BEGIN; UPDATE age_clock SET age = age + 60000000000;"
+					  "UPDATE clock_periods SET ended_mono = ended_mono + 60000000000; COMMIT",
+					  NULL, NULL, NULL),
+			     SQLITE_OK);
+	return 0;
+}
+
+/* A reader sees both tables as one commit left them. Rows of two commits would look damaged. */
+static void test_read_while_written(void)
+{
+	struct fixture f;
+	struct age age = {0};
+	sqlite3 *db, *writer;
+	int64_t before;
+
+	if (!fixture_init(&f))
+		return;
+	archive_writer_run_age(f.w, true);
+	before = fixture_number(&f, "SELECT age FROM age_clock");
+	db = fixture_database(&f);
+	writer = fixture_database(&f);
+	sqlite3_trace_v2(db, SQLITE_TRACE_STMT, commit_between, writer);
+	CHECK_EQ_INT(age_load(&age, db), SQLITE_OK);
+	sqlite3_trace_v2(db, 0, NULL, NULL);
+	CHECK(age.any && age.n == 1);
+	CHECK_EQ_INT(age.now, before);
+	CHECK(fixture_number(&f, "SELECT age FROM age_clock") > before);
+	CHECK(sqlite3_get_autocommit(db));
+	age_deinit(&age);
+	sqlite3_close(db);
+	sqlite3_close(writer);
+	fixture_deinit(&f);
+}
+
 /* What is deleted is counted by guest and reason, unless the transaction is rolled back. */
 static void test_deletions(void)
 {
@@ -336,6 +377,7 @@ int main(void)
 	CHECK_RUN(test_many_steps);
 	CHECK_RUN(test_earlier_version);
 	CHECK_RUN(test_stored);
+	CHECK_RUN(test_read_while_written);
 	CHECK_RUN(test_deletions);
 	CHECK_RUN(test_many_guests);
 	return check_done();
