@@ -759,6 +759,20 @@ class Requests(Case):
         sent = next(iter(HOSTS.values()))
         hub.get(f"/v1/captures/{sent.id(sent.captures[0])}/trace")
 
+    def test_lost_stream(self):
+        """A stream whose range was damaged on the host is named as lost, as there: the others can be read without it."""
+        FLEET.host_add("dom0-lost")
+        host = sender.Host(FLEET.connection("dom0-lost"), uuid.UUID("dddddddd-0a3e-4b6e-9b3c-5f1d9fbb0c01"))
+        self.addCleanup(host.close)
+        host.hello()
+        stream = {"ring_bytes": 65536, "ring_packets": 4, "flags": 0, "tail_bytes": 0}
+        kept = stream | {"id": 1, "number": 0, "first_sequence": "7", "last_sequence": "8", "last_offset": 40}
+        lost = stream | {"id": 2, "number": 1, "first_sequence": "0", "last_sequence": "0", "last_offset": 0, "tail_marked": 1, "complete": False}
+        host.send(1, time.time_ns(), [sender.piece(b"abc")], guest="bad", streams=[kept, lost])
+        found = self.ask("/v1/captures/dom0-lost.dddddddd.1", route="/v1/captures/{id}")
+        self.assertEqual([(one["stream"], one.get("lost")) for one in found["streams"]], [(0, None), (1, True)])
+        self.assertFalse(found["complete"])
+
     def test_room(self):
         """Copies stay within their limit: the oldest are removed, and come again when they are asked for."""
         hub = self.enterContext(Hub("hub-small", "[http]\ncopies = 64M\n"))

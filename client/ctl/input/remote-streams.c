@@ -107,12 +107,14 @@ static int fetch_stream(struct merge *m, struct http *h, const struct remote *re
 int remote_streams(struct merge *m, struct http *h, const struct remote *remote, const struct selection *s)
 {
 	const json_t *stream;
-	size_t i;
+	size_t i, kept = 0;
 	int r = 0;
 
+	json_array_foreach(remote->streams, i, stream) kept += !json_is_true(json_object_get(stream, "lost"));
 	json_array_foreach(remote->streams, i, stream)
 	{
-		if (json_is_true(json_object_get(stream, "lost")) && json_array_size(remote->streams) > 1)
+		/* If none is kept, the server's answer says so. */
+		if (json_is_true(json_object_get(stream, "lost")) && kept)
 			say("note: the archive has lost stream %" JSON_INTEGER_FORMAT
 			    " of the capture: it was damaged on the disk",
 			    json_integer_value(json_object_get(stream, "stream")));

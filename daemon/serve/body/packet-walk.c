@@ -143,6 +143,7 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	 */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->expected = w->next;
+	w->tail = (struct tail_name){0}; /* the walk names it again, with its limits, when it comes to it */
 	w->limits = (struct mprof_tail){.not_after = UINT64_MAX};
 }
 

@@ -36,13 +36,17 @@ static json_t *stream_json(json_t *stream)
 {
 	const char *first = json_string_value(json_object_get(stream, "first_sequence"));
 	const char *last = json_string_value(json_object_get(stream, "last_sequence"));
+	json_int_t last_offset = json_integer_value(json_object_get(stream, "last_offset"));
+	json_int_t tail_marked = json_integer_value(json_object_get(stream, "tail_marked"));
+	json_t *json = json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "stream",
+				 json_integer_value(json_object_get(stream, "number")), "name",
+				 json_text(json_string_value(json_object_get(stream, "name"))), "first_sequence",
+				 json_count(digits(first)), "last_sequence", json_count(digits(last)), "last_offset",
+				 last_offset, "tail_bytes", json_integer_value(json_object_get(stream, "tail_bytes")));
 
-	return json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "stream",
-			 json_integer_value(json_object_get(stream, "number")), "name",
-			 json_text(json_string_value(json_object_get(stream, "name"))), "first_sequence",
-			 json_count(digits(first)), "last_sequence", json_count(digits(last)), "last_offset",
-			 json_integer_value(json_object_get(stream, "last_offset")), "tail_bytes",
-			 json_integer_value(json_object_get(stream, "tail_bytes")));
+	if (last_offset == 0 && tail_marked > 0) /* as archive_range_is_lost() on the host */
+		(void)json_object_set_new(json, "lost", json_true());
+	return json;
 }
 
 /*
