@@ -33,7 +33,7 @@ const MODULES = {
 		"trace/archive",
 		"compare/guest-strips",
 		"trace/counters",
-		"trace/session",
+		"trace/trace-session",
 		"trace/source",
 		"trace/tail",
 		"compare/multi-guest",

@@ -101,7 +101,7 @@ export class Questions {
 	}
 
 	/**
-	 * Return what the mark of KIND with the index ITEM stands for, as worker/pointed.js says, or null.
+	 * Return what the mark of KIND with the index ITEM stands for, as worker/pointed-marks.js says, or null.
 	 * KIND is that of an arrow or a band (draw/marks.js), or "counter", at TIME (ns).
 	 */
 	pointed(kind, item, time) {
