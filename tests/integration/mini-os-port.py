@@ -36,7 +36,7 @@ def build():
     """Compile the port, the recorder and the guest as a guest is compiled, and the stand-in as Mini-OS is."""
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
-    ours = ["port.o", "waits.o", "wraps.o", "share.o", "recorder.o", "guest.o"]
+    ours = ["mini-os-port.o", "waits.o", "wraps.o", "share.o", "recorder.o", "guest.o"]
     sources = [os.path.join(PORT, f"{name[:-2]}.c") for name in ours[:4]]
     sources += [f"{TOP}/client/recorder/recorder.c", f"{mini_os.HERE}/guest.c"]
     run(*CC, *HEADERS, f"-I{mini_os.HERE}", "-c", *sources)
@@ -83,7 +83,7 @@ class Link(unittest.TestCase):
             for name in names:
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     declared += f.read()
-        ours = ["port.o", "waits.o", "wraps.o", "share.o", "recorder.o"]
+        ours = ["mini-os-port.o", "waits.o", "wraps.o", "share.o", "recorder.o"]
         defined = {name for path in ours for name, kinds in symbols(path).items() if kinds != {"U"}}
         needed = {name for path in ours for name, kinds in symbols(path).items() if kinds == {"U"}} - defined
         words = set(re.findall(r"\w+", declared))

@@ -1,6 +1,6 @@
 /*
  * The threads of a unikernel, for the ports of this folder: which thread of the trace stands for which
- * thread of the kernel. A port includes this file once, in its port.h, with PORT_THREADS defined.
+ * thread of the kernel. A port includes this file once, in its own header, with PORT_THREADS defined.
  *
  * Nothing here locks: the port disables interrupts, and runs on one processor.
  */
