@@ -22,7 +22,7 @@ struct xen;
 
 struct subtree {
 	/*
-	 * Object of relative path -> value, made printable by text.h; NULL = nothing was read yet;
+	 * Object of relative path -> value, made printable by printable.h; NULL = nothing was read yet;
 	 * owned.
 	 */
 	json_t *seen;

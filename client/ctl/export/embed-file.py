@@ -1,4 +1,4 @@
-"""Write the bytes of a file as a C array: embed.py NAME FILE"""
+"""Write the bytes of a file as a C array: embed-file.py NAME FILE"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Write files as C arrays: embed.py OUT NAME FILE [NAME FILE]…"""
+"""Write files as C arrays: embed-files.py OUT NAME FILE [NAME FILE]…"""
 
 import sys
 
