@@ -16,27 +16,27 @@
 
 #define MOST 3u /* limit of the streams of a guest */
 
-void receiver_dirty(struct receiver *s)
+void receiver_dirty(struct receiver *receiver)
 {
-	(void)s;
+	(void)receiver;
 }
 
 static uint64_t room = UINT64_MAX; /* bytes that receiver_room() still allows */
 
-uint64_t receiver_room(struct receiver *s, struct account *account, uint64_t bytes, const char **reason)
+uint64_t receiver_room(struct receiver *receiver, struct account *account, uint64_t bytes, const char **reason)
 {
 	uint64_t n = bytes < room ? bytes : room;
 
-	(void)s;
+	(void)receiver;
 	(void)account;
 	room -= n;
 	*reason = n < bytes ? "rate" : NULL;
 	return n;
 }
 
-void receiver_complain(struct receiver *s, const char *address, const char *what)
+void receiver_complain(struct receiver *receiver, const char *address, const char *what)
 {
-	(void)s;
+	(void)receiver;
 	(void)address;
 	(void)what;
 }
