@@ -10,7 +10,7 @@
 
 #include "array.h"
 
-/* Where a memtrace stream has its version, which is 1 to 3; its first word is that of a packet of CTF. */
+/* The offset of the version in a memtrace stream, 1 to 3. The first word is that of a packet of CTF. */
 #define MEMTRACE_VERSION 28u
 
 static const struct {
@@ -27,21 +27,24 @@ static const struct {
 	{"<svg", 4, "an SVG picture; open it in a browser"},
 };
 
+/* Return the offset of the first byte of HEAD from AT on that is no blank; LEN if there is none. */
+static size_t behind_blanks(const uint8_t *head, size_t at, size_t len)
+{
+	while (at < len && memchr(" \t\r\n", head[at], 4))
+		at++;
+	return at;
+}
+
 /* Return whether the text at HEAD begins as JSON does: with an object, or with an array of objects. */
 static bool is_json(const uint8_t *head, size_t len)
 {
-	size_t at = 0;
-	bool array;
+	size_t at = behind_blanks(head, 0, len);
 
-	while (at < len && memchr(" \t\r\n", head[at], 4))
-		at++;
-	array = at < len && head[at] == '[';
-	for (at += array; array && at < len && memchr(" \t\r\n", head[at], 4);)
-		at++;
+	if (at < len && head[at] == '[')
+		at = behind_blanks(head, at + 1, len);
 	if (at == len || head[at] != '{')
 		return false;
-	for (at++; at < len && memchr(" \t\r\n", head[at], 4);)
-		at++;
+	at = behind_blanks(head, at + 1, len);
 	return at < len && (head[at] == '"' || head[at] == '}');
 }
 
