@@ -95,8 +95,8 @@ static bool is_whole(const struct age *age)
 }
 
 /*
- * If the rows of AGE contradict each other, forget them: with a wrong age clock everything could be too old. The age clock then
- * begins anew, and all that the archive has counts as new.
+ * If the rows of AGE contradict each other, forget them: with a wrong age clock everything could be too old.
+ * The age clock then begins anew, and all that the archive has counts as new.
  */
 static void forget_damaged(struct age *age)
 {
@@ -108,7 +108,10 @@ static void forget_damaged(struct age *age)
 	age_deinit(age);
 }
 
-/* Read both tables as one commit left them: rows of two commits would contradict each other. Return as sqlite3_exec(). */
+/*
+ * Read both tables as one commit left them: rows of two commits would contradict each other. Return as
+ * sqlite3_exec().
+ */
 static int read_rows(struct age *age, sqlite3 *db)
 {
 	bool alone = sqlite3_get_autocommit(db);

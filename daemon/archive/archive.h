@@ -147,8 +147,9 @@ struct archive_capture_stream {
 };
 
 /*
- * Return whether a range, which ends at LAST_OFFSET and whose tail had TAIL_MARKED bytes, stands for one whose row was damaged: the
- * capture had packets of the stream, and nothing tells which. No other range ends at offset 0.
+ * Return whether a range, which ends at LAST_OFFSET and whose tail had TAIL_MARKED bytes, stands for one whose
+ * row was damaged: the capture had packets of the stream, and nothing tells which. No other range ends at
+ * offset 0.
  */
 static inline bool archive_range_is_lost(uint32_t last_offset, uint64_t tail_marked)
 {

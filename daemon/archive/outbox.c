@@ -277,9 +277,9 @@ int archive_writer_outbox(struct archive_writer *w, struct archive_outbox *outbo
 /* ---- checksums ------------------------------------------------------------------------------- */
 
 /*
- * Triggers of the writer's connection keep the checksum of each row, and the number of rows, in step with every statement
- * above. Whoever else changes the table has no triggers, and so leaves a wrong checksum or number. A row that was
- * wrong before a change stays wrong.
+ * Triggers of the writer's connection keep the checksum of each row, and the number of rows, in step with every
+ * statement above. Whoever else changes the table has no triggers, and so leaves a wrong checksum or number. A
+ * row that was wrong before a change stays wrong.
  */
 static const char keep_sums[] =
 	"PRAGMA recursive_triggers = ON;" /* INSERT OR REPLACE deletes, too */
@@ -308,7 +308,10 @@ int outbox_open(struct archive_writer *w)
 	return r ? r : database_run(db, add_sums);
 }
 
-/* Set *BAD to the number of damaged rows, and *DIFFERENCE to how many rows there are too many (negative: are missing). */
+/*
+ * Set *BAD to the number of damaged rows, and *DIFFERENCE to how many rows there are too many (negative: are
+ * missing).
+ */
 static int count_damage(struct archive_writer *w, int64_t *bad, int64_t *difference)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

@@ -46,7 +46,10 @@ int reader_version(struct reader *r, struct reader_version *version);
 uint64_t reader_archives(const struct reader *r);
 
 struct age;
-/* Read the tables of the age clock into AGE, which the caller initialised with zeros, and releases with age_deinit(). */
+/*
+ * Read the tables of the age clock into AGE, which the caller initialised with zeros, and releases with
+ * age_deinit().
+ */
 int reader_age(struct reader *r, struct age *age);
 
 /* Begin and end a transaction for the calls in between. It must last less than 50 ms. */
@@ -219,9 +222,9 @@ struct reader_stream_state {
 	int64_t numbers[READER_STATE_NUMBERS];
 };
 /*
- * Read the state of the stream of SOURCE, with the rows of its packet LAST, and with the tail of the capture, if SOURCE has
- * one. Rows of packets before the newest one never change without a change of the state. ARCHIVE_E_ABSENT: there is no
- * such stream.
+ * Read the state of the stream of SOURCE, with the rows of its packet LAST, and with the tail of the capture,
+ * if SOURCE has one. Rows of packets before the newest one never change without a change of the state.
+ * ARCHIVE_E_ABSENT: there is no such stream.
  */
 int reader_stream_state(struct reader *r, struct reader_source source, uint64_t last,
 			struct reader_stream_state *state);

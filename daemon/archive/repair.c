@@ -354,8 +354,8 @@ static int read_range(struct repair *repair, int64_t capture, struct archive_cap
 }
 
 /*
- * Delete the tail of a damaged range. The capture has no bytes of this stream any more. A range without packets stays, so that the
- * capture shows that it lacks them.
+ * Delete the tail of a damaged range. The capture has no bytes of this stream any more. A range without packets
+ * stays, so that the capture shows that it lacks them.
  */
 static int lose_range(struct repair *repair, int64_t capture)
 {

@@ -11,15 +11,15 @@
 #include <sqlite3.h>
 
 /*
- * The sum of the lengths of rows, of which each has ARCHIVE_PIECE_MAX bytes at most: a damaged length may be any number, and
- * would else make a limit of bytes delete everything, or the sum fail.
+ * The sum of the lengths of rows, of which each has ARCHIVE_PIECE_MAX bytes at most: a damaged length may be
+ * any number, and would else make a limit of bytes delete everything, or the sum fail.
  */
 #define SUM_OF_LENGTHS "sum(min(max(length, 0), 1048576))"
 
 /*
  * SQL: a column of the newest row of a tail; where the tail of capture ?2 of stream ?1 ends, beside its row of
- * capture_streams; and whether a gap declares that more of this tail is lost. Such a gap begins where the tail that is left
- * ends, or at the next packet.
+ * capture_streams; and whether a gap declares that more of this tail is lost. Such a gap begins where the tail
+ * that is left ends, or at the next packet.
  */
 #define TAIL_NEWEST(column, capture, stream)                                                                        \
 	"(SELECT " column " FROM tails WHERE capture = " capture " AND stream = " stream " ORDER BY sequence DESC," \

@@ -71,8 +71,8 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap);
  */
 int archive_writer_deleted(struct archive_writer *w, int64_t stream);
 /*
- * Say that gaps declare PACKETS packets of STREAM that were damaged in another archive: a capture with one of them is not
- * complete. ARCHIVE_E_ABSENT: the stream was not put.
+ * Say that gaps declare PACKETS packets of STREAM that were damaged in another archive: a capture with one of
+ * them is not complete. ARCHIVE_E_ABSENT: the stream was not put.
  */
 int archive_writer_damaged(struct archive_writer *w, int64_t stream, uint64_t packets);
 
@@ -163,7 +163,10 @@ struct archive_resume {
 	uint64_t last_sequence;	  /* newest packet in the archive */
 	uint64_t first_timestamp; /* first timestamp of that packet */
 	uint64_t last_real;	  /* when that packet's last byte was copied, CLOCK_REALTIME ns */
-	/* The same moment on CLOCK_MONOTONIC of this boot, whatever the clock was set to since; negative = before it. */
+	/*
+	 * The same moment on CLOCK_MONOTONIC of this boot, whatever the clock was set to since; negative =
+	 * before it.
+	 */
 	int64_t last_mono;
 	bool captured;		 /* the run has a capture of its end */
 	const char *captured_as; /* kind of the newest such capture; NULL = none */

@@ -106,7 +106,10 @@ static int note_waiting(void *context, int64_t capture)
 	return 0;
 }
 
-/* List the captures that the hub should have. Those in the outbox are looked for last: what came before is on the hub. */
+/*
+ * List the captures that the hub should have. Those in the outbox are looked for last: what came before is on
+ * the hub.
+ */
 static int list_captures(struct reader *r, struct list *list)
 {
 	int rc = 0;

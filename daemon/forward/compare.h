@@ -1,6 +1,6 @@
 /*
- * Compare what the host holds with what its hub holds, and have sent again what the hub lacks: the hub was restored from a
- * backup, or rows of the outbox were damaged or lost.
+ * Compare what the host holds with what its hub holds, and have sent again what the hub lacks: the hub was
+ * restored from a backup, or rows of the outbox were damaged or lost.
  */
 #ifndef FORWARD_COMPARE_H
 #define FORWARD_COMPARE_H
@@ -45,9 +45,9 @@ struct compare_result {
 int compare_captures(struct compare *c, struct reader *r, struct hub *hub, struct collector_client *collector,
 		     const char *keeps_since, struct compare_result *result);
 /*
- * Ask the collector to send again the packets that the hub has not, of guests whose packets are sent by their policy, and
- * count their streams in RESULT. The hub reads
- * the keys of all packets of the host. Return as compare_captures().
+ * Ask the collector to send again the packets that the hub has not, of guests whose packets are sent by their
+ * policy, and count their streams in RESULT. The hub reads the keys of all packets of the host. Return as
+ * compare_captures().
  */
 int compare_all_packets(const struct compare *c, struct reader *r, struct hub *hub, struct collector_client *collector,
 			struct compare_result *result);

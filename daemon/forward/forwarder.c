@@ -48,7 +48,10 @@ struct forwarder {
 	struct compare compare;
 	uint64_t compared_at; /* CLOCK_MONOTONIC ns; 0 = not on this connection */
 	uint64_t damaged;     /* rows of the outbox that were damaged at the last comparison */
-	/* Pieces of packets that the hub had at the last comparison, and how many were committed since this program began then. */
+	/*
+	 * Pieces of packets that the hub had at the last comparison, and how many were committed since this
+	 * program began then.
+	 */
 	uint64_t pieces, pieces_base;
 	uint64_t pieces_at;	 /* when their number was written, CLOCK_MONOTONIC ns */
 	uint64_t pieces_written; /* that number */

@@ -35,7 +35,10 @@ const char *hub_sentence(const struct hub *h);
 /* Return the SQLSTATE of the last hub_condition, or "" if it had none. */
 const char *hub_state(const struct hub *h);
 bool hub_connected(const struct hub *h);
-/* Return whether the connection is there, after a look at what the hub has sent: it may have ended the session. Never waits. */
+/*
+ * Return whether the connection is there, after a look at what the hub has sent: it may have ended the session.
+ * Never waits.
+ */
 bool hub_alive(struct hub *h);
 void hub_close(struct hub *h);
 

@@ -1,7 +1,7 @@
 /*
  * The forwarder's own state, in files that are replaced as a whole: the epoch of the hub that it last compared
- * inventories with; how many pieces of packets that hub had; and the part of a memory profile that it sends with a capture, because the profile of a
- * running guest grows, and a capture must be the same at each attempt.
+ * inventories with; how many pieces of packets that hub had; and the part of a memory profile that it sends
+ * with a capture, because the profile of a running guest grows, and a capture must be the same at each attempt.
  */
 #ifndef FORWARD_OWN_STATE_H
 #define FORWARD_OWN_STATE_H
@@ -9,8 +9,8 @@
 #include "hub.h"
 
 /*
- * Read the epoch from DIRECTORY into EPOCH; "" if there is none, or what is there is no epoch. Return whether there is a
- * file: without one this program has compared nothing before.
+ * Read the epoch from DIRECTORY into EPOCH; "" if there is none, or what is there is no epoch. Return whether
+ * there is a file: without one this program has compared nothing before.
  */
 bool own_state_read(const char *directory, char epoch[HUB_UUID_BYTES]);
 /* Write EPOCH. Return 0 or -errno. */

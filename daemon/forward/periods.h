@@ -34,7 +34,10 @@ int periods_send(struct periods *p, struct reader *r, struct hub *hub, bool alwa
 /* The same if the last call is some seconds ago. */
 int periods_send_due(struct periods *p, struct reader *r, struct hub *hub);
 
-/* Return when something was taken that is stamped MONO and REAL, ns since 1970: REAL, unless it is known to be wrong. */
+/*
+ * Return when something was taken that is stamped MONO and REAL, ns since 1970: REAL, unless it is known to be
+ * wrong.
+ */
 uint64_t periods_taken(const struct periods *p, uint64_t mono, uint64_t real);
 /* The same for a stamp of CLOCK_REALTIME alone. */
 uint64_t periods_taken_real(const struct periods *p, uint64_t real);

@@ -47,7 +47,10 @@ struct row {
 	char kind[16], reason[16];
 };
 
-/* Prepare S, in which the caller has set R, STATE, OWN, HUB, COLLECTOR, PERIODS, COMPARE, WAIT, CONTEXT and RATE. Return 0 or -ENOMEM. */
+/*
+ * Prepare S, in which the caller has set R, STATE, OWN, HUB, COLLECTOR, PERIODS, COMPARE, WAIT, CONTEXT and
+ * RATE. Return 0 or -ENOMEM.
+ */
 int sender_init(struct sender *s);
 void sender_deinit(struct sender *s);
 /* Forget what the hub knows, because the connection is another one. */

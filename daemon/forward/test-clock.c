@@ -1,4 +1,7 @@
-/* Move the clocks of the forwarder forward when a test asks for that. Only builds with the option test-clock have this file. */
+/*
+ * Move the clocks of the forwarder forward when a test asks for that. Only builds with the option test-clock
+ * have this file.
+ */
 #include "test-clock.h"
 
 #include <errno.h>

@@ -18,8 +18,8 @@ struct reader_limits {
 #define READER_ANSWER_MAX (8192u + 1u)
 
 /*
- * Let a reader read the capture of the descriptor IN, from its present position. Fill *RESULT, which is empty. Return 0, or
- * -errno if no process could be made, which says nothing of the capture.
+ * Let a reader read the capture of the descriptor IN, from its present position. Fill *RESULT, which is empty.
+ * Return 0, or -errno if no process could be made, which says nothing of the capture.
  */
 int reader_process_run(int in, const struct reader_limits *limits, struct reading_result *result);
 
@@ -29,20 +29,21 @@ struct reader_process {
 	int out; /* its answer comes here; owned */
 };
 /*
- * Begin a reader of the descriptor IN. Return 0, or -errno if there is no process. A program of several threads may call
- * this.
+ * Begin a reader of the descriptor IN. Return 0, or -errno if there is no process. A program of several threads
+ * may call this.
  */
 int reader_process_begin(int in, const struct reader_limits *limits, struct reader_process *process);
 /*
- * End PROCESS, if it runs yet, and take its answer, BYTES bytes at ANSWER; LATE: its time was over. Fill *RESULT, which is
- * empty: if there is no good answer, with the failure. Return 0; or -EPERM if the process could not lock itself, which says
- * nothing of the capture.
+ * End PROCESS, if it runs yet, and take its answer, BYTES bytes at ANSWER; LATE: its time was over. Fill
+ * *RESULT, which is empty: if there is no good answer, with the failure. Return 0; or -EPERM if the process
+ * could not lock itself, which says nothing of the capture.
  */
 int reader_process_end(struct reader_process *process, const struct reader_limits *limits, bool late,
 		       const uint8_t *answer, size_t bytes, struct reading_result *result);
 /*
- * Take the answer of a reader, as reading_result_take() does. It has no ends of tails: those are the server's, and a reader that
- * a guest has taken over must not shorten tails. Return false, with an empty result, if it has some.
+ * Take the answer of a reader, as reading_result_take() does. It has no ends of tails: those are the server's,
+ * and a reader that a guest has taken over must not shorten tails. Return false, with an empty result, if it
+ * has some.
  */
 bool reader_process_answered(const uint8_t *answer, size_t bytes, struct reading_result *result);
 /* Return whether this build has readers that can lock themselves. A sanitizer needs more than a reader may have. */

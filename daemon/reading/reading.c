@@ -112,8 +112,8 @@ static bool grow(struct stream *s, size_t room)
 #define NO_MEMORY "the reader needs more memory than it may have"
 
 /*
- * Read a stream of BYTES bytes from IN to S. Memory is taken as bytes come, so a wrong number takes none. Return a sentence
- * about a failure, or NULL.
+ * Read a stream of BYTES bytes from IN to S. Memory is taken as bytes come, so a wrong number takes none.
+ * Return a sentence about a failure, or NULL.
  */
 static const char *read_stream(int in, uint64_t bytes, struct stream *s)
 {

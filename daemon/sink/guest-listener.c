@@ -14,8 +14,8 @@
 #define BACKLOG	    512
 #define ACCEPTS_MAX 64u
 /*
- * A recording that is silent for this time makes room for a new stream, if all places are taken: an idle guest sends nothing
- * for minutes.
+ * A recording that is silent for this time makes room for a new stream, if all places are taken: an idle guest
+ * sends nothing for minutes.
  */
 #define SILENT_NS (600 * NS_PER_S)
 
@@ -92,8 +92,9 @@ static bool goes_before(const struct stream *a, const struct stream *b)
 }
 
 /*
- * Return the recording to evict, or NULL: one that was silent for SILENT_NS, and that the sink did not ask for. ADDRESS as
- * above. A stream for which the collector is being asked who the guest is would keep its place at its end.
+ * Return the recording to evict, or NULL: one that was silent for SILENT_NS, and that the sink did not ask for.
+ * ADDRESS as above. A stream for which the collector is being asked who the guest is would keep its place at
+ * its end.
  */
 static struct stream *silent_recording(const struct receiver *receiver, const char *address)
 {

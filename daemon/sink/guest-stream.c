@@ -291,8 +291,8 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /*
- * Handle N bytes that were received into the block: take those that the limits allow, and drop the others. Return the reason
- * to end the stream, or NULL.
+ * Handle N bytes that were received into the block: take those that the limits allow, and drop the others.
+ * Return the reason to end the stream, or NULL.
  */
 static const char *take(struct stream *s, size_t n)
 {
@@ -398,7 +398,10 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *context
 	return 0;
 }
 
-/* Read the bytes that have come, because the process itself may be late. Return false if the stream was ended and freed. */
+/*
+ * Read the bytes that have come, because the process itself may be late. Return false if the stream was ended
+ * and freed.
+ */
 static bool catch_up(struct stream *s)
 {
 	int r = 1;

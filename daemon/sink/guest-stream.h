@@ -75,8 +75,8 @@ void stream_end(struct stream *s, const char *reason);
  */
 void stream_stop(struct stream *s, const char *reason, struct control_asker asker);
 /*
- * End S, which is silent, to make room for another stream: its connection, or its recording for the reason "evicted". If
- * bytes have come meanwhile that end its silence, S stays. May free S.
+ * End S, which is silent, to make room for another stream: its connection, or its recording for the reason
+ * "evicted". If bytes have come meanwhile that end its silence, S stays. May free S.
  */
 void stream_evict(struct stream *s);
 /*

@@ -84,8 +84,8 @@ void receiver_deinit(struct receiver *receiver);
  */
 void receiver_dirty(struct receiver *receiver);
 /*
- * Return how many of BYTES ACCOUNT may receive. If it may receive all, *REASON is NULL; else *REASON says why not ("disk",
- * "overrun", "quota" or "rate"), which is also counted.
+ * Return how many of BYTES ACCOUNT may receive. If it may receive all, *REASON is NULL; else *REASON says why
+ * not ("disk", "overrun", "quota" or "rate"), which is also counted.
  */
 uint64_t receiver_room(struct receiver *receiver, struct account *account, uint64_t bytes, const char **reason);
 /*

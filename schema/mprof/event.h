@@ -186,8 +186,9 @@ struct mprof_tail {
 	const uint8_t *before;
 	size_t before_bytes; /* bytes at BEFORE */
 	/*
-	 * For mprof_tail_resume() alone. SETTLED: no byte of the packet is of the lap before, because the writer has left the
-	 * packet, or its slot held no packet before. EARLIER: time of an event before the packet, 0 = unknown.
+	 * For mprof_tail_resume() alone. SETTLED: no byte of the packet is of the lap before, because the
+	 * writer has left the packet, or its slot held no packet before. EARLIER: time of an event before the
+	 * packet, 0 = unknown.
 	 */
 	bool settled;
 	uint64_t earlier;
@@ -211,8 +212,8 @@ static inline uint64_t mprof_tail_latest(uint64_t known, uint64_t mono, uint64_t
 }
 
 /*
- * Return whether the event E, which begins at P and lies AT bytes behind the beginning of the tail, is stale. FIRST is the
- * earliest time that it can have.
+ * Return whether the event E, which begins at P and lies AT bytes behind the beginning of the tail, is stale.
+ * FIRST is the earliest time that it can have.
  */
 static inline bool mprof_tail_stale(const struct mprof_tail *tail, const struct mprof_raw_event *e, const uint8_t *p,
 				    size_t at, uint64_t first)
@@ -291,9 +292,9 @@ static inline bool mprof_tail_follows(uint64_t time, uint64_t newest)
 }
 
 /*
- * Return whether the event E of a chain, which begins at P and lies AT bytes behind the beginning of the tail, may be one of the
- * lap before with a few bytes of this lap: the writer died while it overwrote such an event. Then the upper bytes of its time, or
- * all bytes behind the lower ones, are as they were.
+ * Return whether the event E of a chain, which begins at P and lies AT bytes behind the beginning of the tail,
+ * may be one of the lap before with a few bytes of this lap: the writer died while it overwrote such an event.
+ * Then the upper bytes of its time, or all bytes behind the lower ones, are as they were.
  */
 static inline bool mprof_tail_mixed(const struct mprof_tail *tail, const struct mprof_raw_event *e, const uint8_t *p,
 				    size_t at)
@@ -333,9 +334,9 @@ static inline bool mprof_tail_step(struct mprof_tail_search *s, struct mprof_tai
 }
 
 /*
- * Follow the chain that begins at AT, and the chain CHAIN, until they meet. Return the offset of the event at which they
- * meet, at most the length; 0 = the first one breaks, at this event or before it, or
- * it is too short.
+ * Follow the chain that begins at AT, and the chain CHAIN, until they meet. Return the offset of the event at
+ * which they meet, at most the length; 0 = the first one breaks, at this event or before it, or it is too
+ * short.
  */
 static inline size_t mprof_tail_meet(struct mprof_tail_search *s, struct mprof_tail_place at,
 				     struct mprof_tail_place chain)
@@ -355,8 +356,8 @@ static inline size_t mprof_tail_meet(struct mprof_tail_search *s, struct mprof_t
 }
 
 /*
- * Return the offset at which all chains have met that begin in the span behind AT; the length if there is no chain, or if two
- * do not meet. NEWEST is the latest time before them.
+ * Return the offset at which all chains have met that begin in the span behind AT; the length if there is no
+ * chain, or if two do not meet. NEWEST is the latest time before them.
  */
 static inline size_t mprof_tail_chain(struct mprof_tail_search *s, size_t at, uint64_t newest)
 {
@@ -391,15 +392,17 @@ static inline size_t mprof_tail_chain(struct mprof_tail_search *s, size_t at, ui
 }
 
 /*
- * Return the offset at which events go on behind the invalid event at AT, in the LEN bytes at P, an unproven tail that
- * ends with its packet; LEN if there is none. NEWEST is the latest time of the events before AT, 0 = there are none.
+ * Return the offset at which events go on behind the invalid event at AT, in the LEN bytes at P, an unproven
+ * tail that ends with its packet; LEN if there is none. NEWEST is the latest time of the events before AT, 0 =
+ * there are none.
  *
- * From that offset on the sizes of events lead exactly to the end of the packet: a *chain*. All events of a chain are
- * valid, none is more than a second earlier or an hour later than the latest one before it, and there are two at least. If
- * several chains begin in the span behind AT, events go on where all of them have met; if they meet nowhere, there is
- * none. A writer that died may have left bytes of the lap before at the end of its packet, so there is none either if
- * these bytes are not known, and none if no time before the chain is known. The bytes that the search reads are bounded by a multiple of LEN, whatever P holds; if that
- * is not enough, there is none.
+ * From that offset on the sizes of events lead exactly to the end of the packet: a *chain*. All events of a
+ * chain are valid, none is more than a second earlier or an hour later than the latest one before it, and there
+ * are two at least. If several chains begin in the span behind AT, events go on where all of them have met; if
+ * they meet nowhere, there is none. A writer that died may have left bytes of the lap before at the end of its
+ * packet, so there is none either if these bytes are not known, and none if no time before the chain is known.
+ * The bytes that the search reads are bounded by a multiple of LEN, whatever P holds; if that is not enough,
+ * there is none.
  */
 static inline size_t mprof_tail_resume(const struct mprof_tail *tail, const uint8_t *p, size_t len, size_t at,
 				       uint64_t newest)

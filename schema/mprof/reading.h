@@ -66,8 +66,9 @@ static inline bool mprof_reading_is_known(const uint8_t *p, size_t len)
 }
 
 /*
- * Take the section at *AT, an offset in the LEN bytes at P, and move *AT behind it; *AT is MPROF_READING_HEADER_BYTES at
- * first. Return false at the end, or if the bytes end inside the section: *AT is LEN only at the end.
+ * Take the section at *AT, an offset in the LEN bytes at P, and move *AT behind it; *AT is
+ * MPROF_READING_HEADER_BYTES at first. Return false at the end, or if the bytes end inside the section: *AT is
+ * LEN only at the end.
  */
 static inline bool mprof_reading_next(const uint8_t *p, size_t len, size_t *at, struct mprof_reading_section *section)
 {

@@ -51,8 +51,8 @@ static void check_tail(const struct mprof_tail *tail, const uint8_t *p, size_t l
 }
 
 /*
- * Check that events go on, if they do, behind the invalid one, that their sizes lead to the end, that they are in order and not stale,
- * and that the search for them reads no more than a multiple of the bytes.
+ * Check that events go on, if they do, behind the invalid one, that their sizes lead to the end, that they are
+ * in order and not stale, and that the search for them reads no more than a multiple of the bytes.
  */
 static void check_resume(struct mprof_tail tail, const uint8_t *p, size_t len)
 {

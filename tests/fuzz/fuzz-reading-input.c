@@ -1,6 +1,6 @@
 /*
- * Fuzz the reader of captures: its input, and the bytes of a guest in it. Whatever comes, it answers with a reading that
- * the server takes.
+ * Fuzz the reader of captures: its input, and the bytes of a guest in it. Whatever comes, it answers with a
+ * reading that the server takes.
  */
 #include <stdint.h>
 #include <sys/mman.h>

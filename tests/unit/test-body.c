@@ -174,8 +174,8 @@ static void test_rows_that_go(void)
 }
 
 /*
- * Each block has a row of packets whose rows are longer than a block: one with the next packet's header alone would leave
- * the thread without work while the row before it is sent.
+ * Each block has a row of packets whose rows are longer than a block: one with the next packet's header alone
+ * would leave the thread without work while the row before it is sent.
  */
 static void test_long_rows(void)
 {

@@ -395,8 +395,8 @@ static void test_stale(void)
 }
 
 /*
- * Behind an invalid event, events go on where their sizes lead to the end. There are two at least, in order within a second, and
- * other chains meet them.
+ * Behind an invalid event, events go on where their sizes lead to the end. There are two at least, in order
+ * within a second, and other chains meet them.
  */
 static void test_resume(void)
 {

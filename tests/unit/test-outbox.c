@@ -434,7 +434,10 @@ static int count_waiting(void *context, int64_t capture)
 	return 0;
 }
 
-/* Change the outbox with the statement SQL, behind the writer's back. Check that DAMAGED rows are noticed, and LEFT stay. */
+/*
+ * Change the outbox with the statement SQL, behind the writer's back. Check that DAMAGED rows are noticed, and
+ * LEFT stay.
+ */
 static void try_damage(const char *sql, uint64_t damaged, int64_t left)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;

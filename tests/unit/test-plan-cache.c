@@ -1,6 +1,6 @@
 /*
- * A remembered plan is that of a new walk, for the whole body and for any range of it, after every change of the rows; and
- * it needs no walk over the packets.
+ * A remembered plan is that of a new walk, for the whole body and for any range of it, after every change of
+ * the rows; and it needs no walk over the packets.
  */
 #include "archive-fixture.h"
 #include "body.h"
@@ -280,8 +280,8 @@ static void test_changes(void)
 }
 
 /*
- * Rows go without a trace in the state, which no writer does: the body breaks off, and the plan is forgotten with it. A range
- * behind them has the planned bytes, as before.
+ * Rows go without a trace in the state, which no writer does: the body breaks off, and the plan is forgotten
+ * with it. A range behind them has the planned bytes, as before.
  */
 static void test_unnoticed(void)
 {

@@ -1,6 +1,6 @@
 /*
- * Captures are read once by a process, their readings and the ends of their tails outlive the server, and a reading never
- * belongs to other rows. This program is its own reader.
+ * Captures are read once by a process, their readings and the ends of their tails outlive the server, and a
+ * reading never belongs to other rows. This program is its own reader.
  */
 #include <dirent.h>
 #include <fcntl.h>

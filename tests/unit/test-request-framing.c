@@ -90,8 +90,8 @@ static void test_bytes(void)
 }
 
 /*
- * Take TEXT, a header of BYTES, apart as libmicrohttpd 0.9.75 does, in its buffer: a line ends at CR LF or LF, and a part at the first
- * NUL. Return whether it has one meaning.
+ * Take TEXT, a header of BYTES, apart as libmicrohttpd 0.9.75 does, in its buffer: a line ends at CR LF or LF,
+ * and a part at the first NUL. Return whether it has one meaning.
  */
 static bool in_place(const char *text, size_t bytes)
 {

@@ -1677,8 +1677,8 @@ static void test_dead(void)
 	CHECK_EQ_UINT(at.sequence, 11);
 
 	/*
-	 * The writer died between a new packet's count and its size, so the packet's bytes are
-	 * still the old packet's. The reader did not see that packet, so it cannot know: the bytes are a tail, and their
+	 * The writer died between a new packet's count and its size, so the packet's bytes are still the old
+	 * packet's. The reader did not see that packet, so it cannot know: the bytes are a tail, and their
 	 * times tell the reader of the archive.
 	 */
 	dead_ring(10, 15);

@@ -475,7 +475,10 @@ static int ends(void *context, uint32_t group, unsigned int lane, uint64_t time)
 	return 0;
 }
 
-/* Add WHOLES slices of which one in ODD overlaps others in part, in memory of MOST bytes. Return the number of lanes. */
+/*
+ * Add WHOLES slices of which one in ODD overlaps others in part, in memory of MOST bytes. Return the number of
+ * lanes.
+ */
 static unsigned int lay(unsigned int odd, size_t most)
 {
 	static struct whole_slice list[WHOLES];
@@ -504,7 +507,10 @@ static unsigned int lay(unsigned int odd, size_t most)
 	return laid.lanes;
 }
 
-/* Slices inside of each other need one lane, and others as many as overlap; the same from memory and from a temporary file. */
+/*
+ * Slices inside of each other need one lane, and others as many as overlap; the same from memory and from a
+ * temporary file.
+ */
 static void test_lanes(void)
 {
 	CHECK_EQ_UINT(lay(0, 0), 1);

@@ -1,13 +1,14 @@
 /*
  * Random histories of a mirage-profile writer that dies at any store, and what the reader makes of its ring.
  *
- * The guest's clock may be set back or forth, an interrupt may record an event out of order, and the reader may come
- * late or be kept from running. Afterwards nothing that is called proven may be false, and each event that was written in
- * full is proven, in a tail or in a gap. An event of a tail that was never written is taken for one only if its bytes are
- * not those that the reader copied in the lap before. 10,000 histories, or MPROF_TAIL_HISTORIES.
+ * The guest's clock may be set back or forth, an interrupt may record an event out of order, and the reader may
+ * come late or be kept from running. Afterwards nothing that is called proven may be false, and each event that
+ * was written in full is proven, in a tail or in a gap. An event of a tail that was never written is taken for
+ * one only if its bytes are not those that the reader copied in the lap before. 10,000 histories, or
+ * MPROF_TAIL_HISTORIES.
  *
- * Then an event of each tail is damaged, as a crash may have done it. The events behind the damage must be found again, and
- * nothing else (mprof_tail_resume()).
+ * Then an event of each tail is damaged, as a crash may have done it. The events behind the damage must be
+ * found again, and nothing else (mprof_tail_resume()).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -340,8 +341,9 @@ static void damage(uint8_t *p, uint32_t n)
 }
 
 /*
- * Return whether each event of BYTES, the tail of packet P, from RESUME to its end is one that was written. A part of the last
- * one may be missing: in a new ring it parses. So may the event HIT, whose damage may be as an event's bytes.
+ * Return whether each event of BYTES, the tail of packet P, from RESUME to its end is one that was written. A
+ * part of the last one may be missing: in a new ring it parses. So may the event HIT, whose damage may be as an
+ * event's bytes.
  */
 static bool resumed_right(const struct packet *p, const uint8_t *bytes, uint32_t resume, const struct place *hit)
 {
@@ -358,8 +360,8 @@ static bool resumed_right(const struct packet *p, const uint8_t *bytes, uint32_t
 }
 
 /*
- * Return whether events must go on at event I of packet P, which was written in full from there on, behind a damaged event: the
- * tail has two of them at least, none is stale, and no clock step lies between them.
+ * Return whether events must go on at event I of packet P, which was written in full from there on, behind a
+ * damaged event: the tail has two of them at least, none is stale, and no clock step lies between them.
  */
 static bool must_resume(const struct packet *p, const struct mprof_tail *tail, unsigned i)
 {

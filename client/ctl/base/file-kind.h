@@ -16,8 +16,9 @@ enum file_kind {
 };
 
 /*
- * Return the kind of a file that begins with the LEN bytes at HEAD, unpacked. Unless it is FILE_KIND_OTHER, set *WHAT to a constant text that
- * completes "FILE is …": the kind, and what reads it. A file whose beginning is damaged is FILE_KIND_OTHER.
+ * Return the kind of a file that begins with the LEN bytes at HEAD, unpacked. Unless it is FILE_KIND_OTHER, set
+ * *WHAT to a constant text that completes "FILE is …": the kind, and what reads it. A file whose beginning is
+ * damaged is FILE_KIND_OTHER.
  */
 enum file_kind file_kind(const uint8_t *head, size_t len, const char **what);
 

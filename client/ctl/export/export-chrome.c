@@ -1,18 +1,18 @@
 /*
- * This file writes Chrome's trace events: JSON that chrome://tracing and the Perfetto UI open. The
- * letters in parentheses are the events' phases, the value of the key `ph`.
+ * This file writes Chrome's trace events: JSON that chrome://tracing and the Perfetto UI open. The letters in
+ * parentheses are the events' phases, the value of the key `ph`.
  *
- * Each stream becomes a process. The first track of the process has a slice (X) for each period in
- * which one thread ran, with the name of that thread, or in which no thread ran. The second one shows
- * gaps and damage, and further ones garbage collections and durations. Each thread becomes an asynchronous track: a slice
- * (b, e) for the thread's life, and an instant (n) for each event of the thread.
+ * Each stream becomes a process. The first track of the process has a slice (X) for each period in which one
+ * thread ran, with the name of that thread, or in which no thread ran. The second one shows gaps and damage,
+ * and further ones garbage collections and durations. Each thread becomes an asynchronous track: a slice (b, e)
+ * for the thread's life, and an instant (n) for each event of the thread.
  *
- * The format allows arrows (s, f) only between slices of phase X, so all arrows are on the first
- * track. An arrow begins at the time of its event, or at the end of its first thread's life if that
- * life ended earlier. The arrow ends at the time of its event.
+ * The format allows arrows (s, f) only between slices of phase X, so all arrows are on the first track. An
+ * arrow begins at the time of its event, or at the end of its first thread's life if that life ended earlier.
+ * The arrow ends at the time of its event.
  *
- * Memory is limited: the names and ends of the last TRACK_NAMES_MAX tracks are kept. A slice of an
- * older track is called `thread`, and the end of that thread's life is unknown.
+ * Memory is limited: the names and ends of the last TRACK_NAMES_MAX tracks are kept. A slice of an older track
+ * is called `thread`, and the end of that thread's life is unknown.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -14,8 +14,9 @@
 #include "slices-state.h"
 
 /*
- * Durations and garbage collections were recorded when they ended, an inner one before the one that encloses it. They are kept until the
- * trace has ended (whole-slices.h). A track of each stream shows lost packets and damage.
+ * Durations and garbage collections were recorded when they ended, an inner one before the one that encloses
+ * it. They are kept until the trace has ended (whole-slices.h). A track of each stream shows lost packets and
+ * damage.
  */
 
 /*

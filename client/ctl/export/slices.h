@@ -74,8 +74,8 @@ struct slice_event {
 	bool life;     /* for SLICE_BEGIN and SLICE_END: the slice is the life of the track's thread */
 	bool expected; /* for the end of a life: the thread is marked as one that should resolve */
 	/*
-	 * For SLICE_BEGIN and SLICE_END: the slice is a duration or a collection, whose end was known when it was recorded. Its
-	 * begin has UNTIL. Its end has the category as name.
+	 * For SLICE_BEGIN and SLICE_END: the slice is a duration or a collection, whose end was known when it
+	 * was recorded. Its begin has UNTIL. Its end has the category as name.
 	 */
 	bool whole;
 	uint64_t until; /* time of the end, ns */
@@ -134,8 +134,8 @@ struct slices {
 	 */
 	bool exact;
 	/*
-	 * The format has no tracks: the begin and the end of a whole slice come with its event, in the order of the trace, on track
-	 * 0. The caller may set it before the first event.
+	 * The format has no tracks: the begin and the end of a whole slice come with its event, in the order of
+	 * the trace, on track 0. The caller may set it before the first event.
 	 */
 	bool at_once;
 	struct whole_slices whole;

@@ -31,7 +31,10 @@ static const char *name_of(const struct whole_slice *w)
 	return (const char *)(w + 1);
 }
 
-/* Return less than 0 if A comes before B: an enclosing slice comes first, and of two alike the one that was recorded last. */
+/*
+ * Return less than 0 if A comes before B: an enclosing slice comes first, and of two alike the one that was
+ * recorded last.
+ */
 static int order(const struct whole_slice *a, const struct whole_slice *b)
 {
 	if (a->group != b->group)
@@ -182,7 +185,10 @@ static int fill(const struct whole_slices *s, struct whole_run *r, size_t n)
 	return 0;
 }
 
-/* Set *W to the next slice of the run R; to NULL at its end. It is valid until the run is read on. Return 0 or -errno. */
+/*
+ * Set *W to the next slice of the run R; to NULL at its end. It is valid until the run is read on. Return 0 or
+ * -errno.
+ */
 static int run_next(const struct whole_slices *s, struct whole_run *r, const struct whole_slice **w)
 {
 	int error;
@@ -205,8 +211,8 @@ struct walk {
 };
 
 /*
- * Set *W to the first of the slices that are left; to NULL at the end. It is valid until walk_pass(). *RUN is the run that it is of, or
- * NULL for one in memory. Return 0 or -errno.
+ * Set *W to the first of the slices that are left; to NULL at the end. It is valid until walk_pass(). *RUN is
+ * the run that it is of, or NULL for one in memory. Return 0 or -errno.
  */
 static int walk_first(const struct walk *walk, const struct whole_slice **w, struct whole_run **run)
 {

@@ -1,9 +1,11 @@
 /*
- * Slices whose begin and end are known at once: durations and garbage collections, which a trace records when they end.
+ * Slices whose begin and end are known at once: durations and garbage collections, which a trace records when
+ * they end.
  *
- * Formats want a slice that encloses others before them, and none that overlaps another in part on one track. So the slices are kept
- * until the trace has ended, sorted by their begin, and laid onto lanes: one lane has slices that lie apart or inside of each other.
- * Memory is bounded: what is more than WHOLE_BYTES_MAX lies sorted in an unnamed temporary file.
+ * Formats want a slice that encloses others before them, and none that overlaps another in part on one track.
+ * So the slices are kept until the trace has ended, sorted by their begin, and laid onto lanes: one lane has
+ * slices that lie apart or inside of each other. Memory is bounded: what is more than WHOLE_BYTES_MAX lies
+ * sorted in an unnamed temporary file.
  */
 #ifndef CTL_WHOLE_SLICES_H
 #define CTL_WHOLE_SLICES_H
@@ -56,7 +58,10 @@ struct whole_place {
 struct whole_ops {
 	/* A slice begins. The first one of a lane makes the lane. */
 	int (*begin)(void *context, const struct whole_place *place);
-	/* The last slice that began on the lane and has not ended, ends at TIME. SLICE is that of the group's last begin. */
+	/*
+	 * The last slice that began on the lane and has not ended, ends at TIME. SLICE is that of the group's
+	 * last begin.
+	 */
 	int (*end)(void *context, uint32_t group, unsigned int lane, uint64_t time);
 	void *context;
 };

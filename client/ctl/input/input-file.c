@@ -66,7 +66,10 @@ static int settle_beside(struct input *in, bool named, uint64_t bytes)
 	return in->unread ? -ECANCELED : input_settle(in);
 }
 
-/* Refuse the input if its first LEN unpacked bytes at HEAD are those of another kind of file. Return 0; or -ECANCELED, and IN->unread is set. */
+/*
+ * Refuse the input if its first LEN unpacked bytes at HEAD are those of another kind of file. Return 0; or
+ * -ECANCELED, and IN->unread is set.
+ */
 static int check_kind(struct input *in, const uint8_t *head, size_t len)
 {
 	const char *what;

@@ -41,7 +41,10 @@ struct input {
 	 */
 	const char *const *more;
 	size_t n_more;
-	/* Exit code of what ended the reading before the first event: the period's wall times, or the kind of the file; 0 = none. */
+	/*
+	 * Exit code of what ended the reading before the first event: the period's wall times, or the kind of
+	 * the file; 0 = none.
+	 */
 	int unread;
 	/* Totals, set when the reading ended. */
 	unsigned int streams;

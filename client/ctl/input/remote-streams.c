@@ -125,10 +125,10 @@ int remote_streams(struct merge *m, struct http *h, const struct remote *remote,
 }
 
 /*
- * Find the unproven tails of streams, by the rule of client/viewer/trace/tail.js. The tail of a
- * stream begins in the first packet that has bytes of a tail (`tail_bytes`) in the answer of the route /packets. If a part of that packet is proven, the tail begins
- * after the packet's own time. Then request the bytes after the proven part and find their first
- * event.
+ * Find the unproven tails of streams, by the rule of client/viewer/trace/tail.js. The tail of a stream begins
+ * in the first packet that has bytes of a tail (`tail_bytes`) in the answer of the route /packets. If a part of
+ * that packet is proven, the tail begins after the packet's own time. Then request the bytes after the proven
+ * part and find their first event.
  */
 
 #define NONE UINT64_MAX

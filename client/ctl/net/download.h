@@ -24,8 +24,8 @@ struct download {
 	void *context;
 	int refused; /* the value other than 0 that write() or start_over() returned */
 	/*
-	 * The headers Mprof-Cut, Mprof-Lost-Packets and Mprof-Complete of the first answer, for messages; NULL if absent;
-	 * owned.
+	 * The headers Mprof-Cut, Mprof-Lost-Packets and Mprof-Complete of the first answer, for messages; NULL
+	 * if absent; owned.
 	 */
 	char *cut;
 	char *lost;

@@ -1,6 +1,6 @@
 /*
- * The verbs of mprofctl. A verb is `int cmd_<verb>(const struct ctl *ctl, int argc, char **argv)`. argv[0] is the verb's
- * name. The return value is an exit code.
+ * The verbs of mprofctl. A verb is `int cmd_<verb>(const struct ctl *ctl, int argc, char **argv)`. argv[0] is
+ * the verb's name. The return value is an exit code.
  */
 #ifndef CTL_VERBS_H
 #define CTL_VERBS_H

@@ -136,7 +136,10 @@ static inline void clock_cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attributes);
 }
 
-/* Wait for COND until the time UNTIL (CLOCK_MONOTONIC ns). It may return earlier, so the caller checks what it waits for. */
+/*
+ * Wait for COND until the time UNTIL (CLOCK_MONOTONIC ns). It may return earlier, so the caller checks what it
+ * waits for.
+ */
 static inline void clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until)
 {
 	struct timespec t;

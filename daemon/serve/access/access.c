@@ -244,7 +244,10 @@ static void refresh_tls(struct access *a, bool now_)
 		log_write_limited(&a->log, LOG_LEVEL_WARNING, NULL, "the old certificate stays in use: %s", sentence);
 }
 
-/* Log that N wrong credentials of PEER were refused. A client may have many addresses, so the lines of all are limited. */
+/*
+ * Log that N wrong credentials of PEER were refused. A client may have many addresses, so the lines of all are
+ * limited.
+ */
 static void log_refused(struct access *a, struct peer peer, uint32_t n)
 {
 	char text[PEER_TEXT];

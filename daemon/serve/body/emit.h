@@ -36,7 +36,10 @@ void emitter_deinit(struct emitter *e);
 void emitter_begin(struct emitter *e, const struct packet_view *view);
 /* Skip the first BYTES of the packet, which has more. Not allowed with ZSTD. */
 void emitter_skip(struct emitter *e, uint64_t bytes);
-/* Return how many bytes of the packet were emitted or skipped, not counting those in the buffer. Not allowed with ZSTD. */
+/*
+ * Return how many bytes of the packet were emitted or skipped, not counting those in the buffer. Not allowed
+ * with ZSTD.
+ */
 uint64_t emitter_place(const struct emitter *e);
 /* A positive result: the next row does not fit. */
 #define EMIT_E_ROOM 110

@@ -77,8 +77,8 @@ static void name_selected_tail(struct packet_walk *w)
 }
 
 /*
- * Set *END to the valid bytes of the tail packet P: as an earlier walk found them, else verify them. ENDS: events behind
- * an invalid one are looked for. Return what the reader returns.
+ * Set *END to the valid bytes of the tail packet P: as an earlier walk found them, else verify them. ENDS:
+ * events behind an invalid one are looked for. Return what the reader returns.
  */
 static int tail_end(struct packet_walk *w, struct reader_source source, const struct reader_packet *p, bool ends,
 		    struct tail_end *end)
@@ -150,8 +150,8 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 /* ---- views ---- */
 
 /*
- * Cut V, whose unproven bytes are valid as END says. If its first event lies in the hole, read the time of the first one
- * that is served. Return what the reader returns.
+ * Cut V, whose unproven bytes are valid as END says. If its first event lies in the hole, read the time of the
+ * first one that is served. Return what the reader returns.
  */
 static int view_cut(struct packet_walk *w, struct reader_source source, const struct tail_end *end,
 		    struct packet_view *v)
@@ -465,7 +465,10 @@ static int view_next_chunks(struct packet_walk *w, const struct reader_packet *p
 	return rc;
 }
 
-/* Begin a tail before which no packet was viewed: only the host's clocks tell a latest time. Return what the reader returns. */
+/*
+ * Begin a tail before which no packet was viewed: only the host's clocks tell a latest time. Return what the
+ * reader returns.
+ */
 static int fresh_begin(struct packet_walk *w)
 {
 	const struct selection *s = w->selection;

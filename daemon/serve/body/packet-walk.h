@@ -1,9 +1,9 @@
 /*
  * The packets of a selection, one after the other, as they are served.
  *
- * A served packet has the bytes of its chunks, up to its last chunk end, and at the end of a
- * capture the bytes of its tail behind them. Unproven bytes of either are verified event by event, and cut from the first
- * invalid event on. Behind it valid events may go on up to the packet's end; a packet has at most one such hole.
+ * A served packet has the bytes of its chunks, up to its last chunk end, and at the end of a capture the bytes
+ * of its tail behind them. Unproven bytes of either are verified event by event, and cut from the first invalid
+ * event on. Behind it valid events may go on up to the packet's end; a packet has at most one such hole.
  */
 #ifndef SERVE_PACKET_WALK_H
 #define SERVE_PACKET_WALK_H
@@ -31,8 +31,8 @@ struct packet_view {
 	uint32_t end;
 	uint32_t cut; /* number of bytes that were cut because they are invalid */
 	/*
-	 * The cut bytes lie between valid ones: from HOLE to RESUME, which is not before BEGIN and not behind END. Both are 0
-	 * if there are none, or if they lie at the end.
+	 * The cut bytes lie between valid ones: from HOLE to RESUME, which is not before BEGIN and not behind
+	 * END. Both are 0 if there are none, or if they lie at the end.
 	 */
 	uint32_t hole, resume;
 	uint32_t raw_end; /* END without the cut */
@@ -49,7 +49,10 @@ struct packet_walk {
 	const struct selection *selection; /* borrowed */
 	uint64_t next;
 	bool chunks_done;
-	/* Limits of the times of the tail: its packet's first event, or that of the packet before; the capture's time. */
+	/*
+	 * Limits of the times of the tail: its packet's first event, or that of the packet before; the
+	 * capture's time.
+	 */
 	struct mprof_tail limits;
 	bool left;	/* the tail's packet is not its last: the writer has left it */
 	bool remembers; /* packets of the tail before TAIL_NEXT were walked, or are in the record TAIL */

@@ -156,8 +156,8 @@ static int time_before(struct reader *r, const struct unproven *u, uint64_t *tim
 }
 
 /*
- * Find the events that go on behind the invalid one at END->valid of U (mprof_tail_resume()), and set END->resume. Return
- * what the reader returns.
+ * Find the events that go on behind the invalid one at END->valid of U (mprof_tail_resume()), and set
+ * END->resume. Return what the reader returns.
  */
 static int tail_resume(struct reader *r, struct scratch *scratch, const struct unproven *u, struct mprof_tail *tail,
 		       uint64_t newest, struct tail_end *end)

@@ -54,9 +54,9 @@ struct unproven {
 };
 /*
  * Verify the bytes U, event by event. They are valid up to END->valid, and again from END->resume to their end
- * (mprof_tail_resume()). LIMITS are those of mprof_tail_walk(); its BEFORE is not used. If the packet begins with U and its
- * slot's former packet is known, or there was none, the first event may have any time: bytes of that packet are known by
- * themselves. Return what the reader returns.
+ * (mprof_tail_resume()). LIMITS are those of mprof_tail_walk(); its BEFORE is not used. If the packet begins
+ * with U and its slot's former packet is known, or there was none, the first event may have any time: bytes of
+ * that packet are known by themselves. Return what the reader returns.
  */
 int tail_verify(struct reader *r, struct scratch *scratch, const struct unproven *u, const struct mprof_tail *limits,
 		struct tail_end *end);

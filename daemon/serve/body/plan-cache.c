@@ -41,7 +41,10 @@ void plan_cache_forget(struct plan_cache *c, const struct plan_name *name)
 	*r = (struct plan_record){0};
 }
 
-/* Return the place for a record NAME: its own, or a free one, or that of the record that was not used for the longest time. */
+/*
+ * Return the place for a record NAME: its own, or a free one, or that of the record that was not used for the
+ * longest time.
+ */
 static struct plan_record *find_place(struct plan_cache *c, const struct plan_name *name)
 {
 	struct plan_record *oldest = plan_cache_find(c, name);

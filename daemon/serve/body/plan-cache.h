@@ -1,14 +1,14 @@
 /*
- * The plans of long bodies, so that one walk over the packets of a selection serves all requests, and a range of it begins
- * near its place.
+ * The plans of long bodies, so that one walk over the packets of a selection serves all requests, and a range
+ * of it begins near its place.
  *
- * A record has the plan's summary, marks (the places of some packets in the body), and the state of the stream before
- * and behind the walk (reader_stream_state()). Its user compares that state. So a plan of a stream that grows is forgotten
- * soon, and one of a stream that has ended lasts. A body is compared with its plan anyway (body.c), so a record that is
- * wrong costs a client its body, and is forgotten with it.
+ * A record has the plan's summary, marks (the places of some packets in the body), and the state of the stream
+ * before and behind the walk (reader_stream_state()). Its user compares that state. So a plan of a stream that
+ * grows is forgotten soon, and one of a stream that has ended lasts. A body is compared with its plan anyway
+ * (body.c), so a record that is wrong costs a client its body, and is forgotten with it.
  *
- * The memory is bounded: PLAN_RECORDS_MOST records of PLAN_MARKS_MOST marks, 1 MiB together. The record that was not used
- * for the longest time goes first.
+ * The memory is bounded: PLAN_RECORDS_MOST records of PLAN_MARKS_MOST marks, 1 MiB together. The record that
+ * was not used for the longest time goes first.
  */
 #ifndef SERVE_PLAN_CACHE_H
 #define SERVE_PLAN_CACHE_H
@@ -81,7 +81,10 @@ void plan_cache_put(struct plan_cache *c, struct plan_record *record);
 /* Forget the record NAME, if there is one. */
 void plan_cache_forget(struct plan_cache *c, const struct plan_name *name);
 
-/* Note in M that packet number INDEX of a body is SEQUENCE and begins at BYTES. Call it for each packet from the first on. */
+/*
+ * Note in M that packet number INDEX of a body is SEQUENCE and begins at BYTES. Call it for each packet from
+ * the first on.
+ */
 void plan_marks_note(struct plan_marks *m, uint64_t index, uint64_t sequence, uint64_t bytes);
 /* Return the last mark of M, which has one, that is not behind the byte AT. */
 struct plan_mark plan_marks_before(const struct plan_marks *m, uint64_t at);

@@ -3,11 +3,12 @@
  * requests.
  *
  * The bytes of a tail do not change while its capture exists. A record says up to which packet a tail was
- * verified, and which of these packets are cut, and where. Such a packet ends there, or goes on behind the cut. All other verified packets are valid to their ends.
- * A record only shortens what rows offer: its caller compares each end with the packet's rows.
+ * verified, and which of these packets are cut, and where. Such a packet ends there, or goes on behind the cut.
+ * All other verified packets are valid to their ends. A record only shortens what rows offer: its caller
+ * compares each end with the packet's rows.
  *
- * The memory is bounded: TAIL_RECORDS_MOST records with TAIL_CUTS_MOST cuts together. The record that was not used for
- * the longest time goes first.
+ * The memory is bounded: TAIL_RECORDS_MOST records with TAIL_CUTS_MOST cuts together. The record that was not
+ * used for the longest time goes first.
  */
 #ifndef SERVE_TAIL_ENDS_H
 #define SERVE_TAIL_ENDS_H
@@ -19,7 +20,10 @@
 #define TAIL_RECORDS_MOST 1024u
 #define TAIL_CUTS_MOST	  65536u
 
-/* The tail of CAPTURE behind the offset BEGIN_OFFSET of packet BEGIN_SEQUENCE, the end of the proven bytes; 0 = none. */
+/*
+ * The tail of CAPTURE behind the offset BEGIN_OFFSET of packet BEGIN_SEQUENCE, the end of the proven bytes; 0 =
+ * none.
+ */
 struct tail_name {
 	uint64_t archives; /* of struct reader_version */
 	int64_t stream, capture;
@@ -27,7 +31,10 @@ struct tail_name {
 	uint32_t begin_offset;
 };
 
-/* How far a packet is valid: up to VALID, and again from RESUME to the end of its rows. If it is not, RESUME is that end, in a record 0. */
+/*
+ * How far a packet is valid: up to VALID, and again from RESUME to the end of its rows. If it is not, RESUME is
+ * that end, in a record 0.
+ */
 struct tail_end {
 	uint32_t valid;
 	uint32_t resume;
@@ -75,8 +82,9 @@ struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name 
 bool tail_record_end(const struct tail_record *r, uint64_t sequence, uint32_t begin, uint32_t end,
 		     struct tail_end *out);
 /*
- * Note in R that packet SEQUENCE, which is R->next or a later one, is cut at CUT; NULL = it is valid as far as its rows.
- * NOT_BEFORE is the earliest time of an event behind it. If there are too many cuts R stays as it is, for ever.
+ * Note in R that packet SEQUENCE, which is R->next or a later one, is cut at CUT; NULL = it is valid as far as
+ * its rows. NOT_BEFORE is the earliest time of an event behind it. If there are too many cuts R stays as it is,
+ * for ever.
  */
 void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequence, const struct tail_end *cut,
 		    uint64_t not_before);

@@ -1,16 +1,15 @@
 /*
  * The framing of a request: whether its header says in exactly one way where its body ends.
  *
- * If a proxy and this server understood a header in two ways, a part of one client's body could become
- * another client's request. libmicrohttpd accepts several such headers. Pure functions over untrusted
- * bytes.
+ * If a proxy and this server understood a header in two ways, a part of one client's body could become another
+ * client's request. libmicrohttpd accepts several such headers. Pure functions over untrusted bytes.
  *
  * libmicrohttpd 0.9.75 takes a line that ends with LF alone, and cuts names and values at NUL, before this
- * server sees them. But it leaves the header in its buffer, and replaces only what separates the parts. So
- * the places of the parts tell what stood between them: two bytes, if a line ended with CR and LF.
+ * server sees them. But it leaves the header in its buffer, and replaces only what separates the parts. So the
+ * places of the parts tell what stood between them: two bytes, if a line ended with CR and LF.
  *
- * 0.9.75 also takes what follows a header with Expect and no body for a part of that body, so such a header is refused, as
- * HTTP forbids it.
+ * 0.9.75 also takes what follows a header with Expect and no body for a part of that body, so such a header is
+ * refused, as HTTP forbids it.
  */
 #ifndef SERVE_REQUEST_FRAMING_H
 #define SERVE_REQUEST_FRAMING_H

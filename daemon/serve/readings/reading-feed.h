@@ -1,9 +1,10 @@
 /*
- * The input of a reader (reading.h): the streams of one capture, made in steps that do not delay the event loop.
+ * The input of a reader (reading.h): the streams of one capture, made in steps that do not delay the event
+ * loop.
  *
- * First the tails of all streams are walked, so that their ends are remembered (tail-ends.h), and then all that the capture
- * has of long streams, so that the plan is (plan-cache.h). Then come the newest
- * verified bytes of each stream, as a client would get them: FEED_BYTES_MOST together.
+ * First the tails of all streams are walked, so that their ends are remembered (tail-ends.h), and then all that
+ * the capture has of long streams, so that the plan is (plan-cache.h). Then come the newest verified bytes of
+ * each stream, as a client would get them: FEED_BYTES_MOST together.
  */
 #ifndef SERVE_FEED_H
 #define SERVE_FEED_H
@@ -38,8 +39,8 @@ struct feed {
 enum feed_condition { FEED_E_AGAIN = 120, FEED_E_END };
 
 /*
- * Begin to feed CAPTURE. READER and SCRATCH are borrowed. Return 0, or what the reader returns; ARCHIVE_E_ABSENT: it has no
- * stream.
+ * Begin to feed CAPTURE. READER and SCRATCH are borrowed. Return 0, or what the reader returns;
+ * ARCHIVE_E_ABSENT: it has no stream.
  */
 int feed_open(struct feed *f, struct reader *reader, struct scratch *scratch, int64_t capture);
 void feed_close(struct feed *f);

@@ -52,8 +52,9 @@ void reading_job_close(struct reading_job *j);
 
 #define READING_JOB_E_AGAIN FEED_E_AGAIN
 /*
- * Work for some ms. Return READING_JOB_E_AGAIN: call this again when the loop has nothing else to do; 0: the process runs,
- * and ENDED will be called; or an error: the rows are damaged or were deleted, or no process could be made.
+ * Work for some ms. Return READING_JOB_E_AGAIN: call this again when the loop has nothing else to do; 0: the
+ * process runs, and ENDED will be called; or an error: the rows are damaged or were deleted, or no process
+ * could be made.
  */
 int reading_job_step(struct reading_job *j);
 

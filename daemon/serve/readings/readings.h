@@ -24,8 +24,8 @@ struct readings;
 typedef void readings_notify(void *context, int64_t capture);
 
 /*
- * Create the readings of READER's archive; their tails' ends go to SCRATCH. CACHE is the directory for files; NULL = none.
- * EVENT, READER, SCRATCH and CONTEXT are borrowed. Return 0, with the readings in *RP, or -errno.
+ * Create the readings of READER's archive; their tails' ends go to SCRATCH. CACHE is the directory for files;
+ * NULL = none. EVENT, READER, SCRATCH and CONTEXT are borrowed. Return 0, with the readings in *RP, or -errno.
  */
 int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,
 		 const char *cache, readings_notify *notify, void *context);
