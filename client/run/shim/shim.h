@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <threads.h>
+#include <time.h>
 
 #include <mprof/cycles.h>
 #include <mprof/recorder.h>
@@ -175,6 +176,17 @@ static inline const char *failure_code(int code)
 static inline const char *failure_c11(int code)
 {
 	return code == thrd_success ? NULL : code == thrd_timedout ? "timed out" : "failed";
+}
+
+/*
+ * Return whether the C library takes UNTIL on CLOCK for a time. Some of its functions refuse another one
+ * before they look whether they must wait, and others after it. So a call with such a time is passed on
+ * without an attempt before it.
+ */
+static inline bool is_time(clockid_t clock, const struct timespec *until)
+{
+	return until && until->tv_nsec >= 0 && until->tv_nsec < 1000000000 &&
+	       (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC);
 }
 
 #define HERE __builtin_return_address(0)

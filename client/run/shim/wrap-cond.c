@@ -125,26 +125,33 @@ static const char *failure_errno(int result)
 	return result == 0 ? NULL : failure_code(errno);
 }
 
-#define SEMAPHORE(call, ...)                         \
-	int error = errno, r = REAL(sem_trywait)(s); \
+#define SEMAPHORE(call, timely, ...)                 \
+	int error = errno, r;                        \
                                                      \
+	if (!(timely))                               \
+		return REAL(call)(s, ##__VA_ARGS__); \
+	r = REAL(sem_trywait)(s);                    \
 	if (!must_wait(r, error))                    \
 		return r;                            \
 	return WAITING(call, object_id(s), Semaphore, 0, REAL(call)(s, ##__VA_ARGS__), failure_errno(result))
 
 WRAPPER int sem_wait(sem_t *s)
 {
-	SEMAPHORE(sem_wait);
+	pthread_testcancel(); /* it is a cancellation point also if it need not wait */
+	SEMAPHORE(sem_wait, true);
 }
 
 WRAPPER int sem_timedwait(sem_t *restrict s, const struct timespec *restrict until)
 {
-	SEMAPHORE(sem_timedwait, until);
+	if (is_time(CLOCK_REALTIME, until))
+		pthread_testcancel();
+	SEMAPHORE(sem_timedwait, is_time(CLOCK_REALTIME, until), until);
 }
 
+/* glibc's function is a cancellation point only if it waits. */
 WRAPPER int sem_clockwait(sem_t *restrict s, clockid_t clock, const struct timespec *restrict until)
 {
-	SEMAPHORE(sem_clockwait, clock, until);
+	SEMAPHORE(sem_clockwait, is_time(clock, until), clock, until);
 }
 
 WRAPPER int sem_post(sem_t *s)

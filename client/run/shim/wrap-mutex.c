@@ -42,8 +42,11 @@ WRAPPER int pthread_mutex_lock(pthread_mutex_t *m)
 
 WRAPPER int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 {
-	int r = REAL(pthread_mutex_trylock)(m);
+	int r;
 
+	if (!is_time(CLOCK_REALTIME, until))
+		return REAL(pthread_mutex_timedlock)(m, until);
+	r = REAL(pthread_mutex_trylock)(m);
 	if (r != EBUSY)
 		return r;
 	return LOCK(pthread_mutex_timedlock, m, REAL(pthread_mutex_timedlock)(m, until));
@@ -51,8 +54,11 @@ WRAPPER int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *u
 
 WRAPPER int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	int r = REAL(pthread_mutex_trylock)(m);
+	int r;
 
+	if (!is_time(clock, until))
+		return REAL(pthread_mutex_clocklock)(m, clock, until);
+	r = REAL(pthread_mutex_trylock)(m);
 	if (r != EBUSY)
 		return r;
 	return LOCK(pthread_mutex_clocklock, m, REAL(pthread_mutex_clocklock)(m, clock, until));
@@ -79,8 +85,11 @@ WRAPPER int mtx_lock(mtx_t *m)
 
 WRAPPER int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
 {
-	int r = REAL(mtx_trylock)(m);
+	int r;
 
+	if (!is_time(CLOCK_REALTIME, until))
+		return REAL(mtx_timedlock)(m, until);
+	r = REAL(mtx_trylock)(m);
 	if (r != thrd_busy)
 		return r;
 	return LOCK_C11(mtx_timedlock, m, REAL(mtx_timedlock)(m, until));
@@ -100,43 +109,46 @@ static int writer_of(const pthread_rwlock_t *l)
 	return __atomic_load_n(&l->__data.__cur_writer, __ATOMIC_RELAXED);
 }
 
-#define RWLOCK(call, try, ...) \
-	int r = REAL(try)(l);  \
-                               \
-	if (r != EBUSY)        \
-		return r;      \
+#define RWLOCK(call, try, timely, ...)               \
+	int r;                                       \
+                                                     \
+	if (!(timely))                               \
+		return REAL(call)(l, ##__VA_ARGS__); \
+	r = REAL(try)(l);                            \
+	if (r != EBUSY)                              \
+		return r;                            \
 	return WAITING(call, object_id(l), Mutex, writer_of(l), REAL(call)(l, ##__VA_ARGS__), failure(result))
 
 WRAPPER int pthread_rwlock_rdlock(pthread_rwlock_t *l)
 {
-	RWLOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock);
+	RWLOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, true);
 }
 
 WRAPPER int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 {
-	RWLOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock);
+	RWLOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, true);
 }
 
 WRAPPER int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict l, const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, until);
+	RWLOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, is_time(CLOCK_REALTIME, until), until);
 }
 
 WRAPPER int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict l, const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, until);
+	RWLOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, is_time(CLOCK_REALTIME, until), until);
 }
 
 WRAPPER int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict l, clockid_t clock,
 				       const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, clock, until);
+	RWLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, is_time(clock, until), clock, until);
 }
 
 WRAPPER int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict l, clockid_t clock,
 				       const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, clock, until);
+	RWLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, is_time(clock, until), clock, until);
 }
 
 WRAPPER int pthread_rwlock_unlock(pthread_rwlock_t *l)

@@ -1,0 +1,102 @@
+"""Test that programs do below mprof-run what they do without it: unchanged.py BUILD-DIRECTORY [TEST…]"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import daemons
+from run import RUN, Case
+
+PROGRAMS = os.path.join(daemons.BUILD, "tests/integration/run")
+README = os.path.join(daemons.HERE, "../../client/run/README.md")
+LIBRARY = os.path.join(os.path.dirname(RUN), "libmprof-run.so")
+
+
+class Unchanged(Case):
+    def plain(self, *command, **options):
+        """Run COMMAND. Return its status, its output and its errors."""
+        done = subprocess.run(command, capture_output=True, text=True, timeout=daemons.HANGS, check=False, **options)
+        return done.returncode, done.stdout, done.stderr
+
+    def below(self, *command, run=RUN, options=(), **others):
+        """The same below mprof-run."""
+        return self.plain(run, "--dir", "rings", "--ring", "256K", *options, "--", *command, **others)
+
+
+class Functions(Unchanged):
+    """Each function of the table in client/run/README.md."""
+
+    def table(self):
+        """Return {function: (whether it is a cancellation point, whether handlers may call it)}."""
+        found = {}
+        with open(README, encoding="utf-8") as f:
+            for line in f:
+                cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+                for name in re.findall(r"`(\w+)`", cells[0]) if line.startswith("| `") else ():
+                    self.assertNotIn(name, found)
+                    found[name] = cells[1:3]
+        return found
+
+    def test_table(self):
+        """The table has each function that the library wraps, and no other."""
+        done = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True)
+        wrapped = {line.split()[-1].split("@")[0] for line in done.stdout.splitlines() if line.split()[1] in "TW"}
+        self.assertGreater(len(wrapped), 80)
+        self.assertEqual(set(self.table()), wrapped)
+
+    def test_same(self):
+        """Results, errno, cancellation, interruption, in handlers too: as without mprof-run and as the table says."""
+        twin = os.path.join(PROGRAMS, "run-twin")
+        plain = self.plain(twin)
+        self.assertEqual(plain[0], 0, plain[2])
+        self.assertEqual(self.below(twin), plain)
+        said = {}
+        for name, question, answer in re.findall(r"^(\w+) (\w+): (\w+)", plain[1], re.M):
+            said.setdefault(re.sub(r"_\d$", "", name), {}).setdefault(question, set()).add(answer)
+        for name, (point, handlers) in self.table().items():
+            self.assertIn(name, said)
+            # The child of vfork() and the functions that end a process are asked for their effect alone.
+            if point != "–" and "cancelled" in said[name]:
+                self.assertEqual(point.startswith("yes"), "yes" in said[name]["cancelled"], f"{name}: {point}")
+            self.assertEqual(handlers == "yes", "handler" in said[name], name)
+
+
+class Places(Unchanged):
+    """mprof-run finds its library."""
+
+    def install(self, top):
+        """Copy the command and its library as an installation has them, below TOP."""
+        with open(os.path.join(daemons.BUILD, "meson-info/intro-buildoptions.json"), encoding="utf-8") as f:
+            options = {option["name"]: option["value"] for option in json.load(f)}
+        commands, libraries = os.path.join(top, options["bindir"]), os.path.join(top, options["libdir"], "mprof-run")
+        os.makedirs(commands)
+        os.makedirs(libraries)
+        shutil.copy(RUN, commands)
+        shutil.copy(LIBRARY, libraries)
+        return os.path.join(commands, "mprof-run"), os.path.join(libraries, "libmprof-run.so")
+
+    def test_moved(self):
+        """An installation that was unpacked elsewhere, also through a symbolic link."""
+        run, library = self.install("first")
+        os.symlink(os.path.abspath(run), "linked")
+        for command, place in ((run, "first"), ("./linked", "first")):
+            status, said, errors = self.below("sh", "-c", "echo $LD_PRELOAD; exit 3", run=command)
+            self.assertEqual((status, errors), (3, ""))
+            self.assertIn(os.path.realpath(library), said.strip().split(":"), place)
+        os.rename("first", "second")
+        status, said, errors = self.below("sh", "-c", "echo $LD_PRELOAD; exit 3", run=run.replace("first", "second"))
+        self.assertEqual((status, errors), (3, ""))
+        self.assertIn(os.path.realpath(library.replace("first", "second")), said.strip().split(":"))
+
+    def test_missing(self):
+        run, library = self.install("first")
+        os.unlink(library)
+        status, said, errors = self.below("true", run=run)
+        self.assertEqual((status, said), (125, ""))
+        self.assertRegex(errors, r"^mprof-run: libmprof-run\.so lies neither .*install mprof-run again\.\n$")
+
+
+if __name__ == "__main__":
+    daemons.main()
