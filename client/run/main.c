@@ -179,21 +179,38 @@ static bool place_find(struct options *o)
 	return false;
 }
 
-/* Return the path of the shim: beside this program in a build directory, else where it is installed. */
+/* Return DIR/WAY without symbolic links and dots if it is a file that can be read, or NULL. */
+static char *file_beside(const char *dir, const char *way)
+{
+	char *path, *found = NULL;
+
+	if (asprintf(&path, "%s/%s", dir, way) < 0)
+		return NULL;
+	if (access(path, R_OK) == 0)
+		found = realpath(path, NULL);
+	free(path);
+	return found;
+}
+
+/*
+ * Return the path of the shim: beside this program in a build directory, else where it lies from this
+ * program in an installation, which may have been moved, else where it was to be installed.
+ */
 static char *shim_path(void)
 {
-	char self[4096], *path = NULL, *slash;
+	char self[4096], *path = NULL;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n > 0) {
 		self[n] = '\0';
-		slash = strrchr(self, '/');
-		*slash = '\0';
-		if (asprintf(&path, "%s/" LIBRARY, self) >= 0 && access(path, R_OK) == 0)
-			return path;
-		free(path);
+		*strrchr(self, '/') = '\0';
+		path = file_beside(self, LIBRARY);
+		if (!path && *MPROF_RUN_LIBRARY_WAY)
+			path = file_beside(self, MPROF_RUN_LIBRARY_WAY);
 	}
-	return access(MPROF_RUN_LIBRARY, R_OK) == 0 ? strdup(MPROF_RUN_LIBRARY) : NULL;
+	if (!path && access(MPROF_RUN_LIBRARY, R_OK) == 0)
+		path = strdup(MPROF_RUN_LIBRARY);
+	return path;
 }
 
 /* Append the shim to LD_PRELOAD. Return false after an error message. */
@@ -204,7 +221,10 @@ static bool preload(void)
 	bool done;
 
 	if (!shim) {
-		fprintf(stderr, "mprof-run: %s is missing; install mprof-run again.\n", MPROF_RUN_LIBRARY);
+		fprintf(stderr,
+			"mprof-run: " LIBRARY " lies neither beside this program, nor in its installation, nor at %s; "
+			"install mprof-run again.\n",
+			MPROF_RUN_LIBRARY);
 		return false;
 	}
 	if (strpbrk(shim, " :")) {
