@@ -13,6 +13,9 @@ import sys
 import tempfile
 import unittest
 
+import ocaml_rings as made
+import trace_events as events
+
 ROOT, MPROFCTL, DUMP = map(os.path.abspath, sys.argv[1:4])
 TRACES = os.path.join(ROOT, "tests", "traces", "ocaml5")
 SCRATCH = tempfile.TemporaryDirectory(prefix="runtime-")
@@ -340,6 +343,82 @@ class Runtime(unittest.TestCase):
         self.assertIn(-2147483648, [e["value"] for e in counts["counter"] if e["counter"] == "an int"])
         blocks = [e for e in self.counts("alloc")["increase"] if e["counter"].startswith("allocated blocks#")]
         self.assertGreater(len(blocks), 20)
+
+
+class Processes(unittest.TestCase):
+    """Each ring file is one process: the same id in two files is two threads."""
+
+    SECOND = 10**9
+    SPANS = {"7.events ring 0": [(-2, "resolved", 40)], "8.events ring 0": [(-2, "unresolved", 3)]}
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.directory = scratch.name
+        t = self.SECOND
+        # The child of a fork leaves by _exit, 3 ms after it began; its parent ends at 40 ms.
+        parent = [
+            made.item(t, made.LIFECYCLE, made.START, 7),
+            made.item(t + 10**6, made.LIFECYCLE, made.FORK_PARENT, 8),
+            made.item(t + 40 * 10**6, made.LIFECYCLE, made.STOP),
+        ]
+        child = [
+            made.item(t + 2 * 10**6, made.LIFECYCLE, made.START, 8),
+            made.item(t + 2 * 10**6, made.LIFECYCLE, made.FORK_CHILD, 0),
+            made.item(t + 5 * 10**6, made.USER_INT, 0, 9, user=True),
+        ]
+        self.files = [self.write(f"{pid}.events", made.ring_file([items], ["n"])) for pid, items in ((7, parent), (8, child))]
+
+    def write(self, name, content):
+        path = os.path.join(self.directory, name)
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+    def spans(self, *operands):
+        code, out, said = ctl("threads", "--json", *operands)
+        self.assertEqual(code, 0, said)
+        found = {}
+        for thread in json.loads(out)["threads"]:
+            lived = round((int(thread["end_ns"]) - int(thread["start_ns"])) / 10**6)
+            found.setdefault(thread["stream"], []).append((thread["thread"], thread["state"], lived))
+        return found
+
+    def test_threads(self):
+        self.assertEqual(self.spans(*self.files), self.SPANS)
+        self.assertEqual(self.spans(self.directory), self.SPANS)
+
+    def test_archive(self):
+        packed = os.path.join(self.directory, "both.tar")
+        subprocess.run(["tar", "cf", packed, "-C", self.directory, "7.events", "8.events"], check=True)
+        self.assertEqual(self.spans(packed), self.SPANS)
+
+    def test_beside_rings(self):
+        """Rings beside ring files of OCaml are a third program, and stay one."""
+        t = self.SECOND
+        self.write("a.ctf", events.stream([events.event(t, events.CREATES, 0, 1, events.TASK)]))
+        self.write("b.ctf", events.stream([events.event(t + 2 * 10**6, events.FULFILLS, 1, 1)]))
+        found = self.spans(self.directory)
+        self.assertEqual(found, self.SPANS | {"a.ctf": [(0, "unresolved", 0), (1, "resolved", 2)]})
+
+    def test_why(self):
+        """Each process has its own last thread, and its own end."""
+        code, out, said = ctl("why", *self.files)
+        self.assertEqual(code, 0, said)
+        last = [line for line in out.splitlines() if line.startswith("last of")]
+        self.assertEqual(len(last), 2)
+        for line, name, end in zip(last, self.SPANS, ("1.040000000", "1.005000000")):
+            self.assertIn(f"last of {name}: ", line)
+            self.assertTrue(line.endswith(f"to the end of the trace at {end}"), line)
+        code, out, _ = ctl("why", "--json", *self.files)
+        self.assertEqual(
+            [(it["stream"], it["end_ns"]) for it in json.loads(out)["last"]], [("7.events ring 0", "1040000000"), ("8.events ring 0", "1005000000")]
+        )
+
+    def test_statistics(self):
+        code, out, said = ctl("stats", "--json", *self.files)
+        self.assertEqual(code, 0, said)
+        self.assertEqual([it["busiest"][0]["running_ns"] for it in json.loads(out)["streams"]], [40 * 10**6, 3 * 10**6])
 
 
 class Command(unittest.TestCase):

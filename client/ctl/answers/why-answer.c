@@ -187,11 +187,13 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
 	const struct subject t = {.m = m, .w = w, .view = m->view};
 	json_t *array = json_array(), *object;
 
-	for (uint32_t i = 0; i < (m->one_guest ? 1 : m->view->n_streams); i++) {
+	for (uint32_t i = 0; i < m->view->n_streams; i++) {
+		if (!modeller_leads(m, i))
+			continue;
 		object = json_pack("{so so so}", "end_ns", modeller_time(m->view->streams[i].end), "thread",
 				   activation_json(&t, mprof_why_last(w, i, true)), "sleeping_from_ns",
 				   asleep_json(&t, i));
-		if (m->names && !m->one_guest)
+		if (m->names && !modeller_one_guest(m))
 			json_object_set_new(object, "stream", text_json(m->names[i], strlen(m->names[i])));
 		json_array_append_new(array, object);
 	}
@@ -235,7 +237,7 @@ static void show_notes(const json_t *json, uint32_t answers)
 }
 
 int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing, const uint32_t *threads,
-	     uint32_t n, uint32_t streams)
+	     uint32_t n, const struct modeller *last)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (mprof_explanation_why(explanation, threads[i]) != MPROF_OK)
@@ -244,7 +246,9 @@ int why_show(const json_t *json, struct mprof_explanation *explanation, struct t
 		putchar('\n');
 	}
 	show_notes(json, n);
-	for (uint32_t i = 0; i < streams; i++) {
+	for (uint32_t i = 0; last && i < last->view->n_streams; i++) {
+		if (!modeller_leads(last, i))
+			continue;
 		if (mprof_explanation_last(explanation, i) != MPROF_OK)
 			return say_memory();
 		put_explanation(explanation, timing);

@@ -20,17 +20,17 @@
  */
 json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread);
 /*
- * Return the threads that ran last, as a JSON array with one object for each stream. The caller
+ * Return the threads that ran last, as a JSON array with one object for each guest. The caller
  * decrefs the array. Return NULL without memory.
  */
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w);
 
 /*
  * Print as text the object JSON that `why --json` prints: the explanation of each of the N THREADS,
- * and the threads that ran last in each of the STREAMS streams. TALE is scratch space for the
- * explanations, and TIMING shows times. Return an exit code.
+ * and the threads that ran last in each guest of LAST, NULL = none. EXPLANATION is scratch space, and TIMING
+ * shows times. Return an exit code.
  */
 int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing, const uint32_t *threads,
-	     uint32_t n, uint32_t streams);
+	     uint32_t n, const struct modeller *last);
 
 #endif

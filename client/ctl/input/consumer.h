@@ -16,10 +16,11 @@
  */
 struct consumer {
 	/*
-	 * Take note that all streams are rings of one program: a thread has one id in all of them. Called
-	 * before streams(). If it is not called, each stream is a guest of its own. May be NULL.
+	 * Take the guest of each of the COUNT streams. Streams with equal numbers are rings of one program: a
+	 * thread has one id in all of them. Called before streams(). If it is not called, each stream is a
+	 * guest of its own. GUESTS is valid during the call. May be NULL.
 	 */
-	int (*one_guest)(void *context);
+	int (*guests)(void *context, const uint32_t *guests, unsigned int count);
 	/*
 	 * Take the COUNT names of the streams. Called once before the first event, and only if the
 	 * trace has several streams. The names are valid until the reading ends. May be NULL.

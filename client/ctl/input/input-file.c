@@ -376,15 +376,14 @@ static int add_file(struct merge *m, const char *operand)
 	return r;
 }
 
-/* Read the files of one program as one trace. Return as input_read_file(). */
+/* Read several files as one trace: rings of one program, and ring files of OCaml. Return as input_read_file(). */
 static int read_files(struct input *in, const char *first)
 {
-	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer};
+	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer, .one_guest = true};
 	int r = add_file(&l, first);
 
 	for (size_t i = 0; !r && i < in->n_more; i++)
 		r = add_file(&l, in->more[i]);
-	l.one_guest = true;
 	r = r ? r : settle_beside(in, true, 0);
 	return r ? r : input_run_merge(in, &l);
 }

@@ -22,11 +22,11 @@
 #include "stamp-clocks.h"
 #include "stream-decoder.h"
 
-static int input_one_guest(void *context)
+static int input_guests(void *context, const uint32_t *guests, unsigned int count)
 {
 	struct input *in = context;
 
-	in->refused = in->to->one_guest ? in->to->one_guest(in->to->context) : 0;
+	in->refused = in->to->guests ? in->to->guests(in->to->context, guests, count) : 0;
 	return in->refused;
 }
 
@@ -319,7 +319,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 
 	*in = (struct input){.ctl = ctl, .to = consumer, .timing = in->timing, .more = in->more, .n_more = in->n_more};
 	in->consumer = (struct consumer){
-		.one_guest = input_one_guest,
+		.guests = input_guests,
 		.streams = input_streams,
 		.events = input_events,
 		.packet = input_packet,

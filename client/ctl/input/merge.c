@@ -63,6 +63,8 @@ int merge_add(struct merge *m, const char *name, int fd)
 	if (!a)
 		return -ENOMEM;
 	m->names[m->n] = strdup(name);
+	m->guest[m->n] = m->one_guest && m->packets ? m->packets - 1 : m->n;
+	m->packets = m->packets ? m->packets : m->n + 1;
 	a->decoder = mprof_decoder_new();
 	a->fd = owned;
 	a->name = m->names[m->n];
@@ -262,7 +264,7 @@ static int stream_advance(struct merge *m, unsigned int i, uint64_t elsewhere)
 
 static int merge_begin(struct merge *m)
 {
-	int r = m->one_guest && m->consumer->one_guest ? m->consumer->one_guest(m->consumer->context) : 0;
+	int r = m->consumer->guests ? m->consumer->guests(m->consumer->context, m->guest, m->n) : 0;
 
 	if (!r && m->n > 1 && m->consumer->streams)
 		r = m->consumer->streams(m->consumer->context, m->names, m->n);
@@ -306,14 +308,12 @@ bool directory_wants(const char *path)
 int merge_add_file(struct merge *m, const char *name, int fd)
 {
 	CLEANUP(closep) int owned = fd;
-	bool is_runtime, others = m->n && !m->one_guest;
+	bool is_runtime;
 	uint8_t magic[4];
 	int r = runtime_file_add(m, name, fd, &is_runtime);
 
-	m->one_guest = m->one_guest && !others;
 	if (r || is_runtime)
 		return r;
-	m->one_guest = false;
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || mprof_load32(magic) != MPROF_PACKET_MAGIC)
 		return 0;
 	owned = -1;
@@ -348,11 +348,11 @@ int merge_add_directory(struct merge *m, const char *path)
 	n = scandirat(fd, ".", &entries, wanted_entry, alphasort);
 	if (n < 0)
 		return -errno;
+	m->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
 	for (int i = 0; i < n; i++) {
 		r = r ? r : add_entry(m, fd, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);
-	m->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
 	return r;
 }

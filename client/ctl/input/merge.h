@@ -16,7 +16,14 @@ struct merge {
 	struct merge_stream *stream[MERGE_STREAMS_MAX];
 	char *names[MERGE_STREAMS_MAX];
 	unsigned int n;
-	bool one_guest; /* all streams are rings of one program */
+	/*
+	 * The guest of each stream: streams of one guest are rings of one program, and have the number of its
+	 * first stream.
+	 */
+	uint32_t guest[MERGE_STREAMS_MAX];
+	/* Files of packets are rings of one program. Set this before the first one is added. */
+	bool one_guest;
+	unsigned int packets; /* index of the first stream of packets plus 1; 0 = none yet */
 	uint64_t damages;
 	/* For each stream, its size and its totals; valid after merge_run(). */
 	uint64_t bytes[MERGE_STREAMS_MAX];
@@ -39,8 +46,8 @@ int merge_run(struct merge *m);
 
 /*
  * Add each stream of the directory PATH, in the order of the file names. A directory without CTF
- * metadata is one of rings (schema/directory.md): set ONE_GUEST. A directory without a
- * stream is no error. Return 0 or -errno.
+ * metadata is one of rings (schema/directory.md): they are rings of one program. Each ring file of OCaml
+ * is another program. A directory without a stream is no error. Return 0 or -errno.
  */
 int merge_add_directory(struct merge *m, const char *path);
 

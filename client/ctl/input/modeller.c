@@ -1,7 +1,6 @@
 /*
- * This file builds the model of a trace. The rings of one program share their threads. Any other
- * stream is a guest of its own in the model: two threads of different streams are different
- * threads, even if they have the same id.
+ * This file builds the model of a trace. The rings of one program share their threads, and the model has a
+ * guest for each program: threads of two programs are different threads, even if they have the same id.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,23 +16,28 @@
 
 static int add_streams(struct modeller *m, unsigned int n)
 {
-	uint32_t stream;
+	uint32_t stream, guest;
 
 	m->lost = calloc(n, sizeof(*m->lost));
 	if (!m->lost)
 		return -ENOMEM;
-	for (; m->streams < n; m->streams++)
-		if (mprof_model_stream(m->model, &(struct mprof_model_source){.guest = m->one_guest ? 0 : m->streams},
-				       &stream) != MPROF_OK)
+	for (; m->streams < n; m->streams++) {
+		guest = m->streams < m->n_guests ? m->guests[m->streams] : m->streams;
+		if (mprof_model_stream(m->model, &(struct mprof_model_source){.guest = guest}, &stream) != MPROF_OK)
 			return -ENOMEM;
+	}
 	return 0;
 }
 
-static int on_one_guest(void *context)
+static int on_guests(void *context, const uint32_t *guests, unsigned int count)
 {
 	struct modeller *m = context;
 
-	m->one_guest = true;
+	m->guests = calloc(count, sizeof(*guests));
+	if (!m->guests)
+		return -ENOMEM;
+	memcpy(m->guests, guests, count * sizeof(*guests));
+	m->n_guests = count;
 	return 0;
 }
 
@@ -114,11 +118,8 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 	*m = (struct modeller){
 		.period = period,
 		.cut = cut,
-		.consumer = {.one_guest = on_one_guest,
-			     .streams = on_streams,
-			     .events = on_events,
-			     .gap = on_gap,
-			     .context = m},
+		.consumer =
+			{.guests = on_guests, .streams = on_streams, .events = on_events, .gap = on_gap, .context = m},
 		.model = mprof_model_new(&options),
 	};
 	return m->model;
@@ -129,6 +130,7 @@ void modeller_deinit(struct modeller *m)
 	for (unsigned int i = 0; m->names && i < m->streams; i++)
 		free(m->names[i]);
 	free(m->names);
+	free(m->guests);
 	free(m->lost);
 	free(m->tails);
 	m->model = mprof_model_free(m->model);
@@ -145,6 +147,22 @@ bool modeller_finish(struct modeller *m)
 	if (mprof_model_finish(m->model) != MPROF_OK)
 		return false;
 	m->view = mprof_model_view(m->model);
+	return true;
+}
+
+bool modeller_leads(const struct modeller *m, unsigned int stream)
+{
+	for (unsigned int i = 0; i < stream; i++)
+		if (m->view->streams[i].guest == m->view->streams[stream].guest)
+			return false;
+	return true;
+}
+
+bool modeller_one_guest(const struct modeller *m)
+{
+	for (unsigned int i = 1; i < m->view->n_streams; i++)
+		if (modeller_leads(m, i))
+			return false;
 	return true;
 }
 

@@ -20,9 +20,10 @@ struct modeller {
 	bool cut;
 	struct consumer consumer; /* builds the model; give it to the code that reads the trace */
 	struct mprof_model *model;
-	char **names;	      /* stream names, owned; NULL for a single stream */
-	unsigned int streams; /* number of streams in the model */
-	bool one_guest;	      /* the streams are rings of one program */
+	char **names;	       /* stream names, owned; NULL for a single stream */
+	unsigned int streams;  /* number of streams in the model */
+	uint32_t *guests;      /* the guest of each stream, owned; NULL = each stream is a guest of its own */
+	unsigned int n_guests; /* number of elements of GUESTS */
 	/* For each stream: number of packets that are missing before its next event; owned. */
 	uint64_t *lost;
 	/*
@@ -46,6 +47,11 @@ void modeller_deinit(struct modeller *m);
 int modeller_tail(void *context, unsigned int stream, uint64_t from_ns);
 /* Finish the model after the last event and set VIEW. Return false without memory. */
 bool modeller_finish(struct modeller *m);
+
+/* Return true if the streams of VIEW are those of one guest. */
+bool modeller_one_guest(const struct modeller *m);
+/* Return true if STREAM of VIEW is the first one of its guest. */
+bool modeller_leads(const struct modeller *m, unsigned int stream);
 
 /*
  * All times of VIEW may be shown: tell TIMING their range and the time of the trace's first event.

@@ -2,7 +2,8 @@
  * This file reads the ring files of OCaml 5. libmprof reads and translates them (<mprof/runtime.h>). The
  * file may be the ring of a program that runs, so it is read in the order that the library asks for.
  *
- * The streams of a file are of one guest: a fibre of one domain can resolve a promise of another.
+ * The streams of a file are of one guest: a fibre of one domain can resolve a promise of another. Each file is
+ * one process, and so a guest of its own: the same id in two files is two threads.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -144,9 +145,10 @@ static int spool(struct runtime_file *f, const struct mprof_runtime_memory *memo
 	return r ? r : mprof_runtime_packets_end(packets);
 }
 
-/* Give the temporary files to M. Return 0 or -errno. */
+/* Give the temporary files to M, as streams of a guest of their own. Return 0 or -errno. */
 static int add_streams(struct runtime_file *f, struct merge *m)
 {
+	unsigned int first = m->n, packets = m->packets;
 	int r = 0, fd;
 
 	for (uint32_t i = 0; i < f->rings && !r; i++) {
@@ -161,7 +163,10 @@ static int add_streams(struct runtime_file *f, struct merge *m)
 		fd = f->spools[i];
 		f->spools[i] = 0;
 		r = merge_add(m, name, fd);
+		if (!r)
+			m->guest[m->n - 1] = first;
 	}
+	m->packets = packets;
 	return r;
 }
 
@@ -171,7 +176,6 @@ int runtime_file_add(struct merge *m, const char *name, int fd, bool *is_runtime
 	const struct mprof_runtime_memory memory = {.load = load, .context = &f};
 	struct mprof_runtime_layout layout;
 	struct stat st;
-	bool alone = !m->n;
 	int r;
 
 	*is_runtime = fstat(fd, &st) == 0 && st.st_size > 0 &&
@@ -184,7 +188,5 @@ int runtime_file_add(struct merge *m, const char *name, int fd, bool *is_runtime
 		return -ENOMEM;
 	r = spool(&f, &memory, &layout);
 	m->damages += f.damages;
-	r = r ? r : add_streams(&f, m);
-	m->one_guest = alone;
-	return r;
+	return r ? r : add_streams(&f, m);
 }

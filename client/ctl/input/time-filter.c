@@ -242,11 +242,11 @@ bool period_holds(struct period *p, uint64_t ns)
 	return ns >= period_from(p) && ns <= period_to(p);
 }
 
-static int on_one_guest(void *context)
+static int on_guests(void *context, const uint32_t *guests, unsigned int count)
 {
 	struct time_filter *f = context;
 
-	return f->to.one_guest ? f->to.one_guest(f->to.context) : 0;
+	return f->to.guests ? f->to.guests(f->to.context, guests, count) : 0;
 }
 
 static int on_streams(void *context, char *const *names, unsigned int count)
@@ -351,7 +351,7 @@ void time_filter_init(struct time_filter *f, const struct consumer *to, struct p
 {
 	*f = (struct time_filter){.to = *to, .period = period};
 	f->consumer = (struct consumer){
-		.one_guest = on_one_guest,
+		.guests = on_guests,
 		.streams = on_streams,
 		.events = on_events,
 		.packet = on_packet,

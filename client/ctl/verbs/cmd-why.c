@@ -172,9 +172,7 @@ static int show(const struct query *q, const json_t *json, struct timing *timing
 	if (!explanation)
 		return say_memory();
 	return why_show(json, explanation, timing, q->answered, q->n < ANSWERS_MAX ? q->n : ANSWERS_MAX,
-			!last			? 0
-			: q->modeller.one_guest ? 1
-						: q->modeller.view->n_streams);
+			last ? &q->modeller : NULL);
 }
 
 static int query_print(struct query *q, struct trace_args *from)

@@ -333,13 +333,14 @@ static uint64_t asleep_since(const struct mprof_explanation *e, uint32_t stream)
 	return explain_thread(e, a->thread)->flags & MPROF_THREAD_ROOT ? a->start : UINT64_MAX;
 }
 
-/* Return the end of STREAM, ns; with one guest, the end of all streams. */
+/* Return the latest end of the streams of STREAM's guest, ns. */
 static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
 {
 	uint64_t end = e->view->streams[stream].end;
 
-	for (uint32_t i = 0; i < e->view->n_streams && e->guests == 1; i++)
-		end = e->view->streams[i].end > end ? e->view->streams[i].end : end;
+	for (uint32_t i = 0; i < e->view->n_streams; i++)
+		if (e->view->streams[i].guest == e->view->streams[stream].guest && e->view->streams[i].end > end)
+			end = e->view->streams[i].end;
 	return end;
 }
 

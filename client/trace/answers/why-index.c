@@ -298,10 +298,14 @@ static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 		*last = i;
 }
 
-/* Return the stream under which the activations of STREAM's threads are: rings of one guest share one. */
+/* Return the stream under which the activations of STREAM's threads are: the first one of its guest. */
 static uint32_t last_slot(const struct mprof_why *w, uint32_t stream)
 {
-	return w->view->streams[stream].guest == w->view->streams[0].guest ? 0 : stream;
+	uint32_t first = 0;
+
+	while (w->view->streams[first].guest != w->view->streams[stream].guest)
+		first++;
+	return first;
 }
 
 static void find_last(struct mprof_why *w)

@@ -138,9 +138,8 @@ MPROF_API void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct 
 
 /*
  * Return the last activation of STREAM, or MPROF_NONE. With AWAKE, leave out the activations of the
- * stream's root thread, in which the program slept. Streams of the first stream's guest count as
- * that one. If several activations have the same end,
- * return the last of these. vCPUs (schema/vcpu.md) do not count.
+ * stream's root thread, in which the program slept. All streams of a guest count as its first one: ask for
+ * that. If several activations have the same end, return the last of these. vCPUs (schema/vcpu.md) do not count.
  */
 MPROF_API uint32_t mprof_why_last(const struct mprof_why *w, uint32_t stream, bool awake);
 

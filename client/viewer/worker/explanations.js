@@ -255,6 +255,8 @@ export class Explanations {
 	 * #expected().
 	 */
 	why(thread) {
+		const guests = this.trace.items("streams", "mprof_model_stream").map(({guest}) => guest),
+			first = [...guests.keys()].filter((i) => guests.indexOf(guests[i]) === i);
 		const asked = thread === null ? this.#expected() : thread < this.trace.get("n_threads") ? [thread] : [];
 
 		return {
@@ -262,9 +264,7 @@ export class Explanations {
 			left_out: Math.max(0, asked.length - ANSWERS_MAX),
 			should_resolve: this.trace.get("n_expectations"),
 			lost_packets: this.trace.counts().reduce((sum, counts) => sum + Number(counts.lost_packets), 0),
-			last: Array.from({length: this.trace.get("n_streams")}, (_, i) => ({
-				story: this.story("mprof_explanation_last", i),
-			})),
+			last: first.map((i) => ({story: this.story("mprof_explanation_last", i)})),
 		};
 	}
 
