@@ -421,6 +421,69 @@ class Processes(unittest.TestCase):
         self.assertEqual([it["busiest"][0]["running_ns"] for it in json.loads(out)["streams"]], [40 * 10**6, 3 * 10**6])
 
 
+class Numbering(unittest.TestCase):
+    """Nothing in a file names the table of its ids: what the items show decides, and else it is unknown."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.path = os.path.join(scratch.name, "9.events")
+
+    def names(self, items, *options):
+        """Return the names of phases and counters in a file of ITEMS, and the note about its numbering."""
+        whole = [(made.LIFECYCLE, made.START, 9), *items, (made.LIFECYCLE, made.STOP)]
+        with open(self.path, "wb") as file:
+            file.write(made.ring_file([[made.item(10**9 + i, *item) for i, item in enumerate(whole)]], size=128))
+        code, out, said = ctl("dump", *options, self.path)
+        self.assertEqual(code, 0, said)
+        return re.findall(r'(?:name|counter)="([^"]*)"', out), said
+
+    @staticmethod
+    def nested(*phases):
+        """Return the items of PHASES, each inside of the one before it."""
+        return [(made.BEGIN, phase) for phase in phases] + [(made.END, phase) for phase in reversed(phases)]
+
+    def test_oxcaml(self):
+        """Its phase 48 is inside of `minor`; OCaml's contains it."""
+        self.assertEqual(self.names(self.nested(11, 48)), (["minor_ephe_clean", "minor"], ""))
+        self.assertEqual(self.names(self.nested(48, 11)), (["minor", "empty_minor"], ""))
+        self.assertEqual(self.names(self.nested(11, 48) + self.nested(11, 49))[0][2:], ["minor_dependent", "minor"])
+
+    def test_counters(self):
+        """OCaml writes 17 to 25 in one go; OxCaml's 17 stands alone, and its 23 behind a slice."""
+        run = [(made.COUNTER, number, 5) for number in range(17, 26)]
+        names, said = self.names(run)
+        self.assertEqual((names[0], names[6], names[8], said), ("major_heap_words", "major_alloc_counter", "major_slice_budget", ""))
+        names, said = self.names([(made.COUNTER, 17, 1), *self.nested(11)])
+        self.assertEqual((names[0], said), ("request_minor_realloc_dependent_table", ""))
+        names, said = self.names([*self.nested(27), (made.COUNTER, 23, 7)])
+        self.assertEqual((names, said), (["major_slice", "major_slice_work_done"], ""))
+
+    def test_unknown(self):
+        """An id that two tables name differently has a number, and the user is told."""
+        names, said = self.names([(made.BEGIN, 11), (made.BEGIN, 31), (made.END, 31), (made.END, 11), (made.COUNTER, 19, 3)])
+        self.assertEqual(names, ["minor_global_roots", "minor", "counter 19"])
+        self.assertIn("the runtime's numbering is unknown, and 1 phases and counters may have other names", said)
+        names, said = self.names(self.nested(12))
+        self.assertEqual(names, ["minor_local_roots"])
+        self.assertIn("numbering is unknown, and 2 phases", said)
+
+    def test_named(self):
+        """--runtime names the table, and then nothing is unknown."""
+        items = [(made.COUNTER, 19, 3), *self.nested(12)]
+        for runtime, want in (
+            ("oxcaml", ["major_slice_alloc_dependent_words", "minor_local_roots"]),
+            ("ocaml-5.4", ["major_allocated_work", "minor_local_roots"]),
+            ("ocaml-5.10", ["major_allocated_work", "minor_local_roots"]),
+            ("ocaml-5.2", ["counter 19", "minor_finalized"]),
+        ):
+            with self.subTest(runtime):
+                self.assertEqual(self.names(items, "--runtime", runtime), (want, ""))
+        for runtime in ("ocaml", "ocaml-5.", "ocaml-5.x", "OxCaml"):
+            code, _, said = ctl("dump", "--runtime", runtime, self.path)
+            self.assertEqual(code, 2, said)
+
+
 class Command(unittest.TestCase):
     def test_packed(self):
         """A packed file, a pipe, a directory and a tar give the same events as the file."""

@@ -180,7 +180,7 @@ static int no_stream(struct input *in)
 /* Read the ring file of OCaml in FD, a regular file. Return 0, -errno, or an exit code. */
 static int read_runtime(struct input *in, int fd)
 {
-	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer};
+	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer, .numbering = in->numbering};
 	bool is_runtime;
 	int r = runtime_file_add(&l, in->name, fd, &is_runtime);
 
@@ -217,8 +217,12 @@ static int read_piped_runtime(struct input *in, int fd, const uint8_t *head, siz
 static int read_packed(struct input *in, struct stream_decoder *s, int fd, bool named, const uint8_t *head, size_t len)
 {
 	CLEANUP(unpack_state_deinit)
-	struct unpack_state u = {
-		.in = in, .decoder = s, .fd = -1, .image = -1, .named = named, .merge = {.consumer = &in->consumer}};
+	struct unpack_state u = {.in = in,
+				 .decoder = s,
+				 .fd = -1,
+				 .image = -1,
+				 .named = named,
+				 .merge = {.consumer = &in->consumer, .numbering = in->numbering}};
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
@@ -338,7 +342,7 @@ static int settle_directory(struct input *in)
 
 static int read_directory(struct input *in)
 {
-	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer};
+	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer, .numbering = in->numbering};
 	int r = merge_add_directory(&l, in->name);
 
 	if (!r && !l.n)
@@ -379,7 +383,8 @@ static int add_file(struct merge *m, const char *operand)
 /* Read several files as one trace: rings of one program, and ring files of OCaml. Return as input_read_file(). */
 static int read_files(struct input *in, const char *first)
 {
-	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer, .one_guest = true};
+	CLEANUP(merge_deinit)
+	struct merge l = {.consumer = &in->consumer, .numbering = in->numbering, .one_guest = true};
 	int r = add_file(&l, first);
 
 	for (size_t i = 0; !r && i < in->n_more; i++)

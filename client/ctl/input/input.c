@@ -332,6 +332,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 	};
 	if (r)
 		return r;
+	in->numbering = selection_numbering(s);
 	settled = trace_source_parse(&t, &ctl->hosts, operand, true);
 	r = trace_source_check(&t, s, verb);
 	in->name = t.kind == SOURCE_STDIN ? "standard input" : t.name;
@@ -375,6 +376,7 @@ int trace_args_parse(struct trace_args *t, const struct ctl *ctl, int argc, char
 	struct timing_options timing = {0};
 	const struct option_def shared[] = {
 		SELECTION_OPTIONS(t->selection),
+		RUNTIME_OPTION(t->selection),
 		TIMING_OPTIONS(timing),
 	};
 	const size_t n_shared = ARRAY_SIZE(shared);

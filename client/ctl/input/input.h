@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <mprof/runtime.h>
+
 #include "consumer.h"
 #include "ctl.h"
 #include "options.h"
@@ -41,6 +43,7 @@ struct input {
 	 */
 	const char *const *more;
 	size_t n_more;
+	enum mprof_runtime_numbering numbering; /* of ring files of OCaml, as the selection names it */
 	/*
 	 * Exit code of what ended the reading before the first event: the period's wall times, or the kind of
 	 * the file; 0 = none.

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <mprof/runtime.h>
+
 #include "consumer.h"
 
 #define MERGE_STREAMS_MAX 256
@@ -23,7 +25,8 @@ struct merge {
 	uint32_t guest[MERGE_STREAMS_MAX];
 	/* Files of packets are rings of one program. Set this before the first one is added. */
 	bool one_guest;
-	unsigned int packets; /* index of the first stream of packets plus 1; 0 = none yet */
+	unsigned int packets;			/* index of the first stream of packets plus 1; 0 = none yet */
+	enum mprof_runtime_numbering numbering; /* of ring files of OCaml, as --runtime names it */
 	uint64_t damages;
 	/* For each stream, its size and its totals; valid after merge_run(). */
 	uint64_t bytes[MERGE_STREAMS_MAX];

@@ -35,6 +35,7 @@ struct runtime_file {
 	int *spools;
 	uint32_t rings;
 	uint64_t damages;
+	enum mprof_runtime_numbering numbering;
 };
 
 static void runtime_file_deinit(struct runtime_file *f)
@@ -137,10 +138,15 @@ static int spool(struct runtime_file *f, const struct mprof_runtime_memory *memo
 	translator = mprof_runtime_translator_new(&events, seed_new(f));
 	if (!packets || !reader || !translator)
 		return -ENOMEM;
+	mprof_runtime_number(reader, f->numbering);
 	reporter.to = mprof_runtime_packets_events(packets, layout->ring_words);
 	sink = mprof_runtime_translator_sink(translator);
 	if (mprof_runtime_read(reader, &sink, &r) != MPROF_OK)
 		return -ENOMEM;
+	if (mprof_runtime_totals(reader)->unsure)
+		say("note: %s: the runtime's numbering is unknown, and %" PRIu64
+		    " phases and counters may have other names; --runtime names it",
+		    f->name, mprof_runtime_totals(reader)->unsure);
 	r = r ? r : mprof_runtime_translator_end(translator);
 	return r ? r : mprof_runtime_packets_end(packets);
 }
@@ -172,7 +178,7 @@ static int add_streams(struct runtime_file *f, struct merge *m)
 
 int runtime_file_add(struct merge *m, const char *name, int fd, bool *is_runtime)
 {
-	CLEANUP(runtime_file_deinit) struct runtime_file f = {.name = name, .fd = fd};
+	CLEANUP(runtime_file_deinit) struct runtime_file f = {.name = name, .fd = fd, .numbering = m->numbering};
 	const struct mprof_runtime_memory memory = {.load = load, .context = &f};
 	struct mprof_runtime_layout layout;
 	struct stat st;

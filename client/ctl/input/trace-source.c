@@ -153,7 +153,23 @@ int selection_check(const struct selection *s, const char *verb)
 		return say_usage(verb, "--run %s is not the number of a run", s->run);
 	if (s->stream && !api_is_number(s->stream))
 		return say_usage(verb, "--stream %s is not the number of a stream", s->stream);
+	if (s->runtime && selection_numbering(s) == MPROF_RUNTIME_NUMBERING_UNKNOWN)
+		return say_usage(verb, "--runtime %s is neither oxcaml nor ocaml-5.N", s->runtime);
 	return CTL_OK;
+}
+
+enum mprof_runtime_numbering selection_numbering(const struct selection *s)
+{
+	static const char ocaml[] = "ocaml-5.";
+	const char *minor = s->runtime ? s->runtime + sizeof(ocaml) - 1 : NULL;
+
+	if (!s->runtime)
+		return MPROF_RUNTIME_NUMBERING_UNKNOWN;
+	if (strcmp(s->runtime, "oxcaml") == 0)
+		return MPROF_RUNTIME_NUMBERING_OXCAML;
+	if (strncmp(s->runtime, ocaml, sizeof(ocaml) - 1) != 0 || !api_is_number(minor))
+		return MPROF_RUNTIME_NUMBERING_UNKNOWN;
+	return strlen(minor) == 1 && minor[0] < '3' ? MPROF_RUNTIME_NUMBERING_5_0 : MPROF_RUNTIME_NUMBERING_5_3;
 }
 
 int trace_source_check(const struct trace_source *t, const struct selection *s, const char *verb)

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include <mprof/runtime.h>
+
 #include "api.h"
 #include "http.h"
 
@@ -23,6 +25,7 @@ struct selection {
 	const char *last;
 	const char *run;
 	const char *stream;
+	const char *runtime; /* the runtime that numbered the ids of a ring file of OCaml, as --runtime names it */
 	/*
 	 * Set by the verb, for a guest with several streams and no --stream. If true, take all
 	 * streams; if false, --stream is required.
@@ -36,6 +39,9 @@ struct selection {
 	{                                                                   \
 		"--stream", NULL, &(s).stream, NULL                         \
 	}
+
+/* The row for --runtime, of verbs that read events. */
+#define RUNTIME_OPTION(s) {"--runtime", NULL, &(s).runtime, NULL}
 
 /*
  * Parse NAME into T: the prefix "file:", "capture:" or "domain:", or, if FILES is true, "-" or an
@@ -60,6 +66,8 @@ void trace_source_other(const struct trace_source *t, const char *operand);
 
 /* Check that the values of the selection are valid. Return an exit code. */
 int selection_check(const struct selection *s, const char *verb);
+/* Return the numbering that --runtime of S names; unknown without it. */
+enum mprof_runtime_numbering selection_numbering(const struct selection *s);
 /*
  * Return the URL path of T's route WHAT ("trace", "live", "packets"), with the selection S as its
  * query. The caller frees it. Return NULL without memory.

@@ -146,6 +146,7 @@ static void share_selection(struct pair *p, const struct selection *s, const cha
 	for (int i = 0; i < 2; i++) {
 		if (!files[i] || files[!i])
 			p->runs[i].s = *s;
+		p->runs[i].s.runtime = s->runtime;
 	}
 	p->runs[0].s.run = good_run;
 	p->runs[1].s.run = bad_run;
@@ -158,11 +159,8 @@ int cmd_diff(const struct ctl *ctl, int argc, char **argv)
 	const char *good_run = NULL, *bad_run = NULL;
 	struct timing_options timing = {0};
 	const struct option_def defs[] = {
-		{"--last", NULL, &s.last, NULL},
-		{"--stream", NULL, &s.stream, NULL},
-		{"--good-run", NULL, &good_run, NULL},
-		{"--bad-run", NULL, &bad_run, NULL},
-		TIMING_OPTIONS(timing),
+		{"--last", NULL, &s.last, NULL},       {"--stream", NULL, &s.stream, NULL}, RUNTIME_OPTION(s),
+		{"--good-run", NULL, &good_run, NULL}, {"--bad-run", NULL, &bad_run, NULL}, TIMING_OPTIONS(timing),
 	};
 	struct operands left;
 	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), bad, printed;

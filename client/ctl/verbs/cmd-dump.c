@@ -191,6 +191,7 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 	bool follow = false;
 	const struct option_def defs[] = {
 		SELECTION_OPTIONS(s),
+		RUNTIME_OPTION(s),
 		TIMING_OPTIONS(options),
 		{"--event", NULL, &events, NULL},
 		{"--thread", NULL, &threads, NULL},

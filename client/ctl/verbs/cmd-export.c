@@ -265,16 +265,17 @@ static int parse(struct export *x, int argc, char **argv, struct selection *s, s
 {
 	struct timing_options timing = {0};
 	const char *format = NULL;
-	struct option_def defs[7 + OWN_OPTIONS_MAX] = {
+	struct option_def defs[8 + OWN_OPTIONS_MAX] = {
 		SELECTION_OPTIONS(*s),
+		RUNTIME_OPTION(*s),
 		PERIOD_OPTIONS(timing),
 		{"--output", "-o", file, NULL},
 	};
-	size_t own = own_options(x, defs + 7);
+	size_t own = own_options(x, defs + 8);
 	int r;
 
 	argc = take_format(argc, argv, &format);
-	r = options_parse(argc, argv, defs, 7 + own, left, 1, OPERANDS_MAX);
+	r = options_parse(argc, argv, defs, 8 + own, left, 1, OPERANDS_MAX);
 	r = r ? r : timing_parse(&x->timing, &timing, TIME_GUEST, argv[0]);
 	if (!r && !format)
 		r = say_usage(argv[0], "%s: name a format with --to", argv[0]);

@@ -169,6 +169,7 @@ static const struct help verbs[] = {
 	 "                    dom0's wall time, the guest's own clock (the default), or since the first event\n"
 	 "  --utc             wall times in UTC instead of your zone\n"
 	 "  --follow          for a domain: go on with new events until its run ends or SIGINT comes\n"
+	 "  --runtime NAME    for a ring file of OCaml: ocaml-5.N or oxcaml numbered its phases and counters\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"},
 	{"stats",
 	 "Usage: mprofctl stats FILE...|-|DOMAIN|CAPTURE [OPTION...]\n"
@@ -187,6 +188,7 @@ static const struct help verbs[] = {
 	 "  --time wall|guest|relative\n"
 	 "                    dom0's wall time, the guest's own clock (the default), or since the first event\n"
 	 "  --utc             wall times in UTC instead of your zone\n"
+	 "  --runtime NAME    the numbering of a ring file of OCaml, as for dump\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"},
 	{"threads",
 	 "Usage: mprofctl threads FILE...|-|DOMAIN|CAPTURE [OPTION...]\n"
@@ -206,6 +208,7 @@ static const struct help verbs[] = {
 	 "  --time wall|guest|relative\n"
 	 "                    dom0's wall time, the guest's own clock (the default), or since the first event\n"
 	 "  --utc             wall times in UTC instead of your zone\n"
+	 "  --runtime NAME    the numbering of a ring file of OCaml, as for dump\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"},
 	{"why",
 	 "Usage: mprofctl why FILE...|-|DOMAIN|CAPTURE [THREAD|LABEL] [OPTION...]\n"
@@ -226,6 +229,7 @@ static const struct help verbs[] = {
 	 "  --time wall|guest|relative\n"
 	 "                    dom0's wall time, the guest's own clock (the default), or since the first event\n"
 	 "  --utc             wall times in UTC instead of your zone\n"
+	 "  --runtime NAME    the numbering of a ring file of OCaml, as for dump\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"},
 	{"mem",
 	 "Usage: mprofctl mem dump|identify|hotspots|flame|peak|leaks|timeline PROFILE [OPTION...]\n"
@@ -335,6 +339,7 @@ static const struct help verbs[] = {
 	 "  --time wall|guest|relative\n"
 	 "                    dom0's wall time, the guest's own clock, or since the first event (the default)\n"
 	 "  --utc             wall times in UTC instead of your zone\n"
+	 "  --runtime NAME    the numbering of a ring file of OCaml, as for dump\n"
 	 "  --last AMOUNT, --stream K for a domain or a capture, as for fetch\n"
 	 "  --good-run N, --bad-run N run N of a domain instead of its latest\n"},
 	{"bundle",
@@ -385,6 +390,7 @@ static const struct help verbs[] = {
 	 "                    '10 min ago')\n"
 	 "  --to TIME         only events at this time or earlier; beside --to FORMAT\n"
 	 "  --utc             wall times in UTC instead of your zone\n"
+	 "  --runtime NAME    the numbering of a ring file of OCaml, as for dump\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"
 	 "\n"
 	 "Formats:\n"},

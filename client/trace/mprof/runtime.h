@@ -163,12 +163,31 @@ MPROF_API struct mprof_runtime *mprof_runtime_free(struct mprof_runtime *r);
 MPROF_API enum mprof_status mprof_runtime_read(struct mprof_runtime *r, const struct mprof_runtime_sink *sink,
 					       int *stopped);
 
+/* The tables by which runtimes number their phases and counters. */
+enum mprof_runtime_numbering {
+	MPROF_RUNTIME_NUMBERING_UNKNOWN,
+	MPROF_RUNTIME_NUMBERING_5_0, /* OCaml 5.0 to 5.2 */
+	MPROF_RUNTIME_NUMBERING_5_3, /* OCaml 5.3 and later */
+	MPROF_RUNTIME_NUMBERING_OXCAML,
+};
+
+/*
+ * Read the ids by NUMBERING, whatever the items show. Call it before the first mprof_runtime_read(). Without it, or
+ * with MPROF_RUNTIME_NUMBERING_UNKNOWN, the items show the numbering, or none is known.
+ */
+MPROF_API void mprof_runtime_number(struct mprof_runtime *r, enum mprof_runtime_numbering numbering);
+
 /* Counts since the reader began. */
 struct mprof_runtime_totals {
 	uint64_t items;	     /* items, without padding */
 	uint64_t lost_words; /* words that were overwritten before they were copied */
 	uint64_t damages;
 	uint64_t unknown; /* items of an unknown type: they were skipped */
+	/*
+	 * Phases and counters whose ids have several meanings, and nothing told which runtime wrote them. An id
+	 * that OCaml and OxCaml name differently is named as a number.
+	 */
+	uint64_t unsure;
 };
 
 /* Return the totals so far. R owns them and updates them in place. */

@@ -1,11 +1,11 @@
 /*
- * The tables of names. Later versions of OCaml only append names, but 5.3 has also inserted four phases.
- * schema/runtime-events.md names the sources.
+ * The tables of names. Later versions of OCaml only append names, but 5.3 has also inserted four phases, and
+ * OxCaml has appended others. schema/runtime-events.md names the sources.
  */
-#include "runtime-names.h"
-#include "array.h"
-
 #include <stddef.h>
+
+#include "array.h"
+#include "runtime-names.h"
 
 static const char *const phases[] = {
 	"explicit_gc_set",
@@ -62,7 +62,14 @@ static const char *const phases[] = {
 
 /* The phases that OCaml 5.3 has inserted, by their ids there, and the number of phases before it. */
 static const uint16_t inserted[] = {9, 13, 14, 37};
-#define PHASES_5_0 44u
+#define PHASES_5_0    44u
+#define PHASES_COMMON 48u /* phases that OCaml 5.3 and OxCaml both have */
+
+/* The phases of OxCaml from PHASES_COMMON on. */
+static const char *const oxcaml_phases[] = {
+	"minor_ephe_clean",
+	"minor_dependent",
+};
 
 static const char *const counters[] = {
 	"force_minor_alloc_small",
@@ -95,13 +102,42 @@ static const char *const counters[] = {
 	"minor_promoted_words",
 };
 
+#define COUNTERS_COMMON 17u /* counters that all tables have */
+
+/* The counters of OxCaml from COUNTERS_COMMON on. */
+static const char *const oxcaml_counters[] = {
+	"request_minor_realloc_dependent_table",
+	"major_slice_alloc_words",
+	"major_slice_alloc_dependent_words",
+	"major_slice_new_work",
+	"major_slice_total_work",
+	"major_slice_budget",
+	"major_slice_work_done",
+};
+
 static const char *const lifecycles[] = {
 	"ring_start",  "ring_stop",  "ring_pause",   "ring_resume",
 	"fork_parent", "fork_child", "domain_spawn", "domain_terminate",
 };
 
+bool runtime_phase_is_unsure(enum runtime_family family, uint16_t id)
+{
+	if (family == RUNTIME_FAMILY_LATER)
+		return id >= PHASES_COMMON && id < ARRAY_SIZE(phases);
+	return family == RUNTIME_FAMILY_UNKNOWN && id >= inserted[0];
+}
+
+bool runtime_counter_is_unsure(enum runtime_family family, uint16_t id)
+{
+	return (family == RUNTIME_FAMILY_LATER || family == RUNTIME_FAMILY_UNKNOWN) && id >= COUNTERS_COMMON;
+}
+
 const char *runtime_phase_name(enum runtime_family family, uint16_t id)
 {
+	if (family == RUNTIME_FAMILY_OXCAML && id >= PHASES_COMMON)
+		return id - PHASES_COMMON < ARRAY_SIZE(oxcaml_phases) ? oxcaml_phases[id - PHASES_COMMON] : NULL;
+	if (family == RUNTIME_FAMILY_LATER && id >= PHASES_COMMON)
+		return NULL;
 	if (family == RUNTIME_FAMILY_5_0) {
 		if (id >= PHASES_5_0)
 			return NULL;
@@ -111,9 +147,14 @@ const char *runtime_phase_name(enum runtime_family family, uint16_t id)
 	return id < ARRAY_SIZE(phases) ? phases[id] : NULL;
 }
 
-const char *runtime_counter_name(uint16_t id)
+const char *runtime_counter_name(enum runtime_family family, uint16_t id)
 {
-	return id < ARRAY_SIZE(counters) ? counters[id] : NULL;
+	if (id < COUNTERS_COMMON)
+		return counters[id];
+	if (family == RUNTIME_FAMILY_OXCAML)
+		return id - COUNTERS_COMMON < ARRAY_SIZE(oxcaml_counters) ? oxcaml_counters[id - COUNTERS_COMMON]
+									  : NULL;
+	return family == RUNTIME_FAMILY_5_3 && id < ARRAY_SIZE(counters) ? counters[id] : NULL;
 }
 
 const char *runtime_lifecycle_name(uint16_t id)
@@ -121,27 +162,83 @@ const char *runtime_lifecycle_name(uint16_t id)
 	return id < ARRAY_SIZE(lifecycles) ? lifecycles[id] : NULL;
 }
 
+/* ---- which table */
+
+#define MINOR_5_0	 10u
+#define MINOR		 11u
+#define GLOBAL_ROOTS_5_0 28u
+#define GLOBAL_ROOTS	 31u
+/* Phase 48 is `empty_minor` in OCaml: it contains `minor`. OxCaml's `minor_ephe_clean` is inside of `minor`. */
+#define EMPTY_OR_EPHE 48u
 /*
- * A minor collection begins with its roots: the phases `minor` and `minor_global_roots` are 10 and 28
- * before OCaml 5.3, and 11 and 31 since. In the other versions the same ids are two phases of which
- * none contains the other.
+ * OCaml writes the counters 17 to 25 one directly behind the other in each major slice. OxCaml's 17 stands alone,
+ * 23 comes directly behind the end of the slice, and there is no counter from 24 on.
  */
-enum runtime_family runtime_family_of_pair(uint16_t before, uint16_t id)
+#define RUN_FIRST    17u
+#define WORK_DONE    23u
+#define OXCAML_FIRST 24u /* the first counter that OxCaml does not have */
+
+/* The last item of E is followed by another one than the counter ID. Return the table that shows in that. */
+static enum runtime_family break_run(const struct runtime_evidence *e, uint16_t id)
 {
-	if (before == 10 && id == 28)
+	return e->counter && e->id == RUN_FIRST && id != RUN_FIRST + 1 ? RUNTIME_FAMILY_OXCAML : RUNTIME_FAMILY_UNKNOWN;
+}
+
+/* Return the table that shows in the beginning of the phase ID behind the items of E. */
+static enum runtime_family begin_phase(const struct runtime_evidence *e, uint16_t id)
+{
+	/*
+	 * A minor collection begins with its roots: the phases `minor` and `minor_global_roots` are 10 and 28
+	 * before OCaml 5.3, and 11 and 31 since. In the other versions the same ids are two phases of which
+	 * none contains the other.
+	 */
+	if (e->phase && e->id == MINOR_5_0 && id == GLOBAL_ROOTS_5_0)
 		return RUNTIME_FAMILY_5_0;
-	if (before == 11 && id == 31)
+	if (id == EMPTY_OR_EPHE && e->minor)
+		return RUNTIME_FAMILY_OXCAML;
+	if (id == MINOR && e->empty)
 		return RUNTIME_FAMILY_5_3;
+	if ((e->phase && e->id == MINOR && id == GLOBAL_ROOTS) || id >= PHASES_5_0)
+		return RUNTIME_FAMILY_LATER;
 	return RUNTIME_FAMILY_UNKNOWN;
 }
 
-enum runtime_family runtime_family_of_phase(uint16_t id)
+enum runtime_family runtime_evidence_phase(struct runtime_evidence *e, uint16_t id, bool begins)
 {
-	return id >= PHASES_5_0 ? RUNTIME_FAMILY_5_3 : RUNTIME_FAMILY_UNKNOWN;
+	enum runtime_family family = break_run(e, 0);
+
+	if (begins && family == RUNTIME_FAMILY_UNKNOWN)
+		family = begin_phase(e, id);
+	e->minor = id == MINOR ? begins : e->minor;
+	e->empty = id == EMPTY_OR_EPHE ? begins : e->empty;
+	e->any = true;
+	e->phase = begins;
+	e->counter = false;
+	e->id = id;
+	return family;
 }
 
-/* OCaml 5.3 appended the counters from 17 on, and writes nine of them in each major slice. */
-enum runtime_family runtime_family_of_counter(uint16_t id)
+enum runtime_family runtime_evidence_counter(struct runtime_evidence *e, uint16_t id)
 {
-	return id > 16 ? RUNTIME_FAMILY_5_3 : RUNTIME_FAMILY_UNKNOWN;
+	enum runtime_family family = break_run(e, id);
+
+	if (id == WORK_DONE && e->any && !(e->counter && e->id == WORK_DONE - 1))
+		family = RUNTIME_FAMILY_OXCAML;
+	else if (id >= OXCAML_FIRST)
+		family = RUNTIME_FAMILY_5_3;
+	else if (family == RUNTIME_FAMILY_UNKNOWN && id >= RUN_FIRST)
+		family = RUNTIME_FAMILY_LATER;
+	e->any = e->counter = true;
+	e->phase = false;
+	e->id = id;
+	return family;
+}
+
+enum runtime_family runtime_evidence_other(struct runtime_evidence *e)
+{
+	enum runtime_family family = break_run(e, 0);
+
+	e->any = true;
+	e->phase = e->counter = false;
+	return family;
 }

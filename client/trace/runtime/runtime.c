@@ -55,7 +55,7 @@ struct mprof_runtime *mprof_runtime_new(const struct mprof_runtime_memory *memor
 	piece = layout->ring_words < piece ? (size_t)layout->ring_words : piece;
 	r->source = (struct runtime_source){.memory = *memory, .layout = *layout, .piece = piece};
 	/* OCaml below 5.3 has 128 rings always. */
-	r->family = layout->rings != 128 ? RUNTIME_FAMILY_5_3 : RUNTIME_FAMILY_UNKNOWN;
+	r->family = layout->rings != 128 ? RUNTIME_FAMILY_LATER : RUNTIME_FAMILY_UNKNOWN;
 	r->rings = calloc(layout->rings, sizeof(*r->rings));
 	r->times = calloc(layout->rings, sizeof(*r->times));
 	r->heap = calloc(layout->rings, sizeof(*r->heap));
@@ -196,9 +196,12 @@ static const char *item_name(struct mprof_runtime *r, const struct raw_item *ite
 	if (item->kind == MPROF_RUNTIME_LIFECYCLE) {
 		name = runtime_lifecycle_name(item->id);
 		what = "lifecycle";
+	} else if (item->kind == MPROF_RUNTIME_COUNTER) {
+		name = runtime_counter_name(r->family, item->id);
+		r->totals.unsure += runtime_counter_is_unsure(r->family, item->id);
 	} else {
-		name = item->kind == MPROF_RUNTIME_COUNTER ? runtime_counter_name(item->id)
-							   : runtime_phase_name(r->family, item->id);
+		name = runtime_phase_name(r->family, item->id);
+		r->totals.unsure += runtime_phase_is_unsure(r->family, item->id);
 	}
 	if (name)
 		return name;
@@ -234,41 +237,60 @@ static bool set_payload(struct mprof_runtime_item *to, const struct raw_item *it
 
 /* ---- which table */
 
-/* Return the table that ITEM shows, directly behind BEFORE. */
-static enum runtime_family family_of(const struct raw_item *item, const struct raw_item *before)
+/* Return the table that ITEM shows behind the items of E. */
+static enum runtime_family family_of(struct runtime_evidence *e, const struct raw_item *item)
 {
-	enum runtime_family family;
-
 	if (item->kind == MPROF_RUNTIME_COUNTER)
-		return runtime_family_of_counter(item->id);
-	if (item->kind != MPROF_RUNTIME_BEGIN)
-		return RUNTIME_FAMILY_UNKNOWN;
-	family = runtime_family_of_phase(item->id);
-	return family || before->kind != MPROF_RUNTIME_BEGIN ? family : runtime_family_of_pair(before->id, item->id);
+		return runtime_evidence_counter(e, item->id);
+	if (item->kind == MPROF_RUNTIME_BEGIN || item->kind == MPROF_RUNTIME_END)
+		return runtime_evidence_phase(e, item->id, item->kind == MPROF_RUNTIME_BEGIN);
+	return runtime_evidence_other(e);
 }
 
-/* Search the copied words of all rings for an item that shows the table, until one does. */
+static bool is_proven(enum runtime_family family)
+{
+	return family == RUNTIME_FAMILY_5_0 || family == RUNTIME_FAMILY_5_3 || family == RUNTIME_FAMILY_OXCAML;
+}
+
+/* Search the copied words of RING for an item that shows the table, until one proves it. */
+static void find_family_in(struct mprof_runtime *r, const struct runtime_ring *ring)
+{
+	struct runtime_evidence evidence = {0};
+	struct raw_item item = {0};
+	enum runtime_family family;
+
+	for (uint64_t at = ring->at; at >= ring->from && at < ring->to && !is_proven(r->family); at += item.n) {
+		uint64_t word = mprof_load64(runtime_ring_word(ring, at));
+
+		item.n = (uint32_t)(word >> 54);
+		item.kind = (uint8_t)((word >> 49 & 15) + (word >> 53 & 1) * USER);
+		item.id = (uint16_t)(word >> 36 & 0x1fff);
+		if (!item.n)
+			return;
+		if (item.kind == PADDING)
+			continue;
+		family = family_of(&evidence, &item);
+		if (is_proven(family) || r->family == RUNTIME_FAMILY_UNKNOWN)
+			r->family = family;
+	}
+}
+
 static void find_family(struct mprof_runtime *r)
 {
-	for (uint32_t i = 0; i < r->source.layout.rings; i++) {
-		const struct runtime_ring *ring = &r->rings[i];
-		struct raw_item item = {0}, before = {0};
+	for (uint32_t i = 0; i < r->source.layout.rings && !is_proven(r->family); i++)
+		find_family_in(r, &r->rings[i]);
+}
 
-		for (uint64_t at = ring->at; at >= ring->from && at < ring->to; at += item.n) {
-			uint64_t word = mprof_load64(runtime_ring_word(ring, at));
+void mprof_runtime_number(struct mprof_runtime *r, enum mprof_runtime_numbering numbering)
+{
+	static const enum runtime_family families[] = {
+		[MPROF_RUNTIME_NUMBERING_5_0] = RUNTIME_FAMILY_5_0,
+		[MPROF_RUNTIME_NUMBERING_5_3] = RUNTIME_FAMILY_5_3,
+		[MPROF_RUNTIME_NUMBERING_OXCAML] = RUNTIME_FAMILY_OXCAML,
+	};
 
-			item.n = (uint32_t)(word >> 54);
-			item.kind = (uint8_t)((word >> 49 & 15) + (word >> 53 & 1) * USER);
-			item.id = (uint16_t)(word >> 36 & 0x1fff);
-			if (!item.n)
-				break;
-			r->family = family_of(&item, &before);
-			if (r->family != RUNTIME_FAMILY_UNKNOWN)
-				return;
-			if (item.kind != PADDING)
-				before = item;
-		}
-	}
+	if (numbering != MPROF_RUNTIME_NUMBERING_UNKNOWN)
+		r->family = families[numbering];
 }
 
 /* ---- merging */
@@ -420,8 +442,7 @@ static void begin(struct mprof_runtime *r, const struct mprof_runtime_sink *sink
 		else if (status != RUNTIME_RING_OK && status != RUNTIME_RING_EMPTY)
 			step->stopped = give_up(r, sink, i, status, MPROF_RUNTIME_DAMAGE_RING);
 	}
-	if (r->family == RUNTIME_FAMILY_UNKNOWN)
-		find_family(r);
+	find_family(r);
 	r->n = 0;
 	for (uint32_t i = 0; i < r->source.layout.rings && !step->stopped && step->status == MPROF_OK; i++)
 		if (next_item(r, sink, i, step))
