@@ -538,6 +538,14 @@ class Answers(Case):
         self.check(self.why("why", directory), MISSED)
         process.kill()
 
+    def test_ends_with_its_process(self):
+        """Idle workers end with their process: by the return of main(), and by _exit() in a child."""
+        trace = self.record("pool-ends")
+        child = self.trace(int(self.said))
+        for of in (trace, child):
+            self.assertEqual(len(of.ended), 4, of.directory)
+            self.assertIn("all threads that should resolve did, 4 of them\n", self.why("why", of.directory))
+
     def test_captures(self):
         """mprofd takes a capture when a process is killed, and the capture has the same answer."""
         d = self.daemons()

@@ -259,6 +259,14 @@ class Eio(unittest.TestCase):
 
 
 class Runtime(unittest.TestCase):
+    def test_name_after_fork(self):
+        """A domain keeps its name when its process forks, or when its ring goes on."""
+        for name, mark in (("lifecycle-fork-parent", "fork_parent 9000"), ("lifecycle-fork-child", "fork_child")):
+            self.assertIn(f'label thread=-2 label="{mark}"', ctl("dump", ring(name))[1])
+            self.assertIn('-2 (Task, "main domain")', ctl("why", ring(name), "--", "-2")[1], name)
+            threads = json.loads(ctl("threads", "--json", ring(name))[1])["threads"]
+            self.assertEqual([t["label"] for t in threads if t["thread"] == -2], ["main domain"], name)
+
     def counts(self, name):
         code, out, _ = ctl("dump", "--json", ring(name))
         self.assertEqual(code, 0)

@@ -877,6 +877,38 @@ static void explain(const struct story *s, int64_t id, char *text, size_t size)
 	mprof_explanation_free(e);
 }
 
+/* One signal is one, and two are two. */
+static void test_numbers_of_signals(void)
+{
+	static const struct line once[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+		DOES(30, signal, 9, 5),
+		DOES(31, switch, 5, 0)
+	};
+	static const struct line twice[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+		DOES(30, signal, 9, 5),
+		DOES(31, switch, 5, 0),
+		DOES(40, signal, 9, 5),
+	};
+	char text[2000];
+	struct story s;
+
+	TELL(&s, once);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, ". Signalled once since, by 5 (Unknown) at 0.000000030, it was still not resolved."));
+	story_deinit(&s);
+	TELL(&s, twice);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, ". Signalled 2 times since, the first time by 5 (Unknown) at 0.000000030, it was still not "
+			   "resolved."));
+	story_deinit(&s);
+}
+
 /* The time that a guest's vCPUs ran during a wait tells "slow" from "not run". */
 static void test_vcpus(void)
 {
@@ -1010,6 +1042,7 @@ static void test_no_memory(void)
 int main(void)
 {
 	CHECK_RUN(test_waited);
+	CHECK_RUN(test_numbers_of_signals);
 	CHECK_RUN(test_vcpus);
 	CHECK_RUN(test_missed_signal);
 	CHECK_RUN(test_wait_unsaid);

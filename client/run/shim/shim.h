@@ -99,7 +99,10 @@ void now_forbids_counter(void);
 void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes);
 /* Return the notes' memory, or NULL before the process began. */
 struct run_control *control_get(void);
-/* Tell the keeper that the process ends by itself. */
+/*
+ * The process ends by itself: its threads end, and the keeper gets to know it. The calling thread records
+ * nothing more.
+ */
 void process_exits(void);
 
 /* ---- thread-events.c: the rings; thread-events.h has their events ---- */

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "alive.h"
 #include "kernel.h"
 
 #define RETRY_NS 1000000000u /* a keeper that is stuck answers nobody; each question takes seconds */
@@ -134,6 +135,7 @@ static void process_begin(void)
 		return;
 	rings_forget();
 	objects_forget();
+	alive_forget();
 	control = keeper_ask(RUN_REQUEST_PROCESS, 0, &bytes);
 	if (control && bytes >= sizeof(*control) && control->magic == RUN_MAGIC) {
 		process->control = control;
@@ -169,6 +171,7 @@ bool self_begin(struct self *s)
 	if (!s->known) {
 		KERNEL2(SYS_prctl, PR_GET_NAME, name);
 		note(s->created ? s->created : now(), RUN_NOTE_THREAD, tid, s->creator, 0, name);
+		alive_add(tid);
 		s->known = true;
 	}
 	if (!s->ring && now() >= s->retry)
@@ -190,6 +193,7 @@ void self_end(void)
 
 	if (s->ended || s->inside)
 		return;
+	alive_remove(s->tid);
 	if (s->ring && s->generation == __atomic_load_n(&process->generation, __ATOMIC_ACQUIRE)) {
 		s->inside = true;
 		if (ring_begin(s->ring, now())) {
@@ -203,12 +207,33 @@ void self_end(void)
 	s->ended = true;
 }
 
+/* All other threads end with the process: resolve them, in the ring of the calling thread. */
+static void others_end(void)
+{
+	struct self *s = self_enter();
+	uint32_t at = 0;
+	int tid;
+
+	if (!s)
+		return;
+	if (ring_begin(s->ring, now())) {
+		while ((tid = alive_next(&at)))
+			if (tid != s->tid)
+				ring_resolves(s->ring, s->tid, tid, NULL);
+		ring_end(s->ring);
+	}
+	self_leave(s);
+}
+
 void process_exits(void)
 {
 	struct run_control *c = process->control;
 
-	if (c && !shim_self.vforked)
-		__atomic_store_n(&c->exited, 1, __ATOMIC_RELEASE);
+	if (!c || shim_self.vforked)
+		return;
+	others_end();
+	self_end();
+	__atomic_store_n(&c->exited, 1, __ATOMIC_RELEASE);
 }
 
 __attribute__((constructor)) static void start(void)
@@ -229,6 +254,5 @@ __attribute__((constructor)) static void start(void)
 
 __attribute__((destructor)) static void finish(void)
 {
-	self_end();
 	process_exits();
 }

@@ -221,9 +221,12 @@ static void tell_waits(const struct why_text *w)
 static void say_signalled_since(const struct why_text *w)
 {
 	tell_waits(w);
-	explain_put(w->e, ". Signalled %" PRIu32 " times since, it was still not resolved; the first was by ",
-		    w->a->signals_since);
+	if (w->a->signals_since == 1)
+		explain_put(w->e, ". Signalled once since, by ");
+	else
+		explain_put(w->e, ". Signalled %" PRIu32 " times since, the first time by ", w->a->signals_since);
 	tell_signal(w, w->a->first_signal_since);
+	explain_put(w->e, ", it was still not resolved");
 	explain_put(w->e, ".");
 	explain_line(w->e);
 }

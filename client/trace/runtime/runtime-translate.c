@@ -140,17 +140,22 @@ static void end_domain(struct runtime_step *s)
 	s->d->depth = s->d->opened = 0;
 }
 
-static void begin_domain(struct runtime_step *s)
+static void name_domain(struct runtime_step *s)
 {
 	char label[40];
 
+	snprintf(label, sizeof(label), s->ring ? "domain in ring %" PRIu32 : "main domain", s->ring);
+	emit_string(s, MPROF_EVENT_label, s->d->thread, 0, label);
+}
+
+static void begin_domain(struct runtime_step *s)
+{
 	end_domain(s);
 	s->d->begun = true;
 	s->d->ended = false;
 	s->d->thread = runtime_new_id(s->t);
-	snprintf(label, sizeof(label), s->ring ? "domain in ring %" PRIu32 : "main domain", s->ring);
 	runtime_emit_creates(s, MPROF_THREAD_NONE, s->d->thread, MPROF_THREAD_Task);
-	emit_string(s, MPROF_EVENT_label, s->d->thread, 0, label);
+	name_domain(s);
 	runtime_switch(s, s->d->thread);
 }
 
@@ -172,6 +177,8 @@ static void on_lifecycle(struct runtime_step *s)
 		s->d->depth = 0;
 		snprintf(label, sizeof(label), s->item->value ? "%s %" PRId64 : "%s", s->item->name, s->item->value);
 		emit_string(s, MPROF_EVENT_label, s->d->thread, 0, label);
+		/* The last label of a thread is its name. */
+		name_domain(s);
 	}
 }
 

@@ -135,6 +135,12 @@ static const struct {
 	{"daemon", program_daemon},
 	{"vfork", program_vfork},
 	{"old-condition", program_old_condition},
+	{"idle-pool", program_idle_pool},
+	{"pool-ends", program_pool_ends},
+	{"lost-wakeup", program_lost_wakeup},
+	{"holder-ends", program_holder_ends},
+	{"waits-for-itself", program_waits_for_itself},
+	{"lock-over-fork", program_lock_over_fork},
 	{"hang", hang},
 #ifdef __x86_64__
 	{"no-counter", no_counter},

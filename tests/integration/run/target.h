@@ -44,5 +44,11 @@ int program_fork(void);
 int program_daemon(void);
 int program_vfork(void);
 int program_old_condition(void);
+int program_idle_pool(void);
+int program_pool_ends(void);
+int program_lost_wakeup(void);
+int program_holder_ends(void);
+int program_waits_for_itself(void);
+int program_lock_over_fork(void);
 
 #endif
