@@ -309,6 +309,16 @@ flips() {
 	showing 'flips|MPROF_SEED' with asan check flips python3 -B tests/integration/damage.py "$builds/asan"
 }
 
+# judge_program: compile the judge, which the build to install leaves out.
+judge_program() {
+	ninja -C "$builds/gcc" tests/judge/judge >>"$builds/gcc.log" 2>&1
+}
+
+judge_all() {
+	with gcc need judge-program judge_program &&
+		showing 'histories|FAULT|again' check judge-all "$builds/gcc/tests/judge/judge" --known tests/judge/known.list --count "${MPROF_JUDGE:-100000}"
+}
+
 # Times are printed and never fail.
 fleet_figures() {
 	for shape in "" --standby "--shards 2" "--shards 2 --standby"; do

@@ -1,0 +1,153 @@
+/*
+ * judge: execute random programs, record and hide, ask, and compare each answer with the truth.
+ *
+ * It ends with 1 if the truth contradicts a sentence that is not in the list of known faults, more often than the
+ * list says, or not at all with the seed of the list. Each failure prints a seed, and a smaller history.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "history.h"
+#include "known.h"
+
+struct judge {
+	struct figures figures;
+	struct history history;
+	struct known known;
+	uint64_t seed, count;
+	bool show;	  /* print each history */
+	const char *keep; /* directory in which the files stay; NULL = none */
+	const char *list; /* of known faults; NULL = none */
+};
+
+static bool try_seed(struct judge *j, uint64_t seed)
+{
+	bool good;
+
+	figures_begin(&j->figures, seed);
+	history_make(&j->history, seed);
+	if (j->show)
+		history_print(&j->history, stdout);
+	good = history_judge(&j->history, &j->figures);
+	figures_end(&j->figures);
+	return good;
+}
+
+/* Print how to see the first wrong SENTENCE again, and the smallest history found that shows it. */
+static void print_fault(struct judge *j, enum sentence sentence)
+{
+	const struct figure *it = &j->figures.of[sentence];
+
+	printf("\n\"%s\": %s\nagain: judge --seed %" PRIu64 " --count 1 --verbose --keep DIRECTORY\n",
+	       figures_name(sentence), it->what, it->seed);
+	history_make(&j->history, it->seed);
+	if (history_minimize(&j->history, sentence))
+		history_print(&j->history, stdout);
+}
+
+/* Return whether the seeds of the list still show what is known. */
+static bool check_known(struct judge *j)
+{
+	bool good = true;
+
+	for (int i = 0; i < SENTENCE_COUNT; i++) {
+		struct figures f = {0};
+
+		if (!j->known.most[i] || !j->known.seed[i])
+			continue;
+		history_make(&j->history, j->known.seed[i]);
+		if (history_judge(&j->history, &f) && f.of[i].wrong)
+			continue;
+		good = false;
+		printf("FAULT: the seed %" PRIu64
+		       " shows no wrong \"%s\" (%s): take it out of the list of known faults\n",
+		       j->known.seed[i], figures_name((enum sentence)i), j->known.issue[i]);
+	}
+	return good;
+}
+
+static int run(struct judge *j)
+{
+	bool good;
+
+	for (uint64_t i = 0; i < j->count; i++)
+		if (!try_seed(j, j->seed + i)) {
+			fprintf(stderr, "the seed %" PRIu64 " cannot be judged\n", j->seed + i);
+			return 1;
+		}
+	printf("%" PRIu64 " histories from the seed %" PRIu64 "\n", j->count, j->seed);
+	figures_print(&j->figures, stdout);
+	good = known_allows(&j->known, &j->figures, j->count);
+	for (int i = 0; i < SENTENCE_COUNT && !j->keep; i++)
+		if (known_is_new(&j->known, &j->figures, (enum sentence)i, j->count))
+			print_fault(j, (enum sentence)i);
+	return check_known(j) && good ? 0 : 1;
+}
+
+static bool take_option(struct judge *j, const char *name, const char *value)
+{
+	if (strcmp(name, "--seed") == 0)
+		j->seed = strtoull(value, NULL, 10);
+	else if (strcmp(name, "--count") == 0)
+		j->count = strtoull(value, NULL, 10);
+	else if (strcmp(name, "--keep") == 0)
+		j->keep = value;
+	else if (strcmp(name, "--known") == 0)
+		j->list = value;
+	else
+		return false;
+	return true;
+}
+
+static bool parse(struct judge *j, int argc, char **argv)
+{
+	j->seed = (uint64_t)time(NULL) * 1000003 + (uint64_t)getpid();
+	j->count = 300;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--verbose") == 0)
+			j->figures.verbose = true;
+		else if (strcmp(argv[i], "--show") == 0)
+			j->show = true;
+		else if (i + 1 == argc || !take_option(j, argv[i], argv[i + 1]))
+			return false;
+		else
+			i++;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	static struct judge j;
+	struct history *h = &j.history;
+	int code;
+
+	if (!parse(&j, argc, argv)) {
+		fprintf(stderr,
+			"usage: %s [--seed N] [--count N] [--known FILE] [--verbose] [--show] [--keep DIRECTORY]\n",
+			argv[0]);
+		return 2;
+	}
+	snprintf(h->path, sizeof(h->path), "%s/judge.%d", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
+		 (int)getpid());
+	if (j.keep)
+		snprintf(h->path, sizeof(h->path), "%s", j.keep);
+	if (mkdir(h->path, 0700) != 0 && errno != EEXIST) {
+		perror(h->path);
+		return 1;
+	}
+	if (j.list && !known_read(&j.known, j.list))
+		return 1;
+	code = run(&j);
+	if (!j.keep) {
+		history_clear(h);
+		rmdir(h->path);
+	}
+	return code;
+}

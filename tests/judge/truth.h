@@ -1,0 +1,23 @@
+/* Compare the claims of answers with the truth. */
+#ifndef JUDGE_TRUTH_H
+#define JUDGE_TRUTH_H
+
+#include <jansson.h>
+
+#include "figures.h"
+#include "recording.h"
+
+struct trial {
+	struct figures *figures;
+	const struct world *world;
+	const struct recording *recording;
+};
+
+/* ANSWER is what `why`, `threads` or `stats` printed of the recording. */
+void truth_of_why(const struct trial *t, const json_t *answer);
+void truth_of_threads(const struct trial *t, const json_t *answer);
+void truth_of_stats(const struct trial *t, const json_t *answer);
+/* Compare the causes that WHY names with those that the program has. */
+void truth_of_causes(const struct trial *t, const json_t *why);
+
+#endif
