@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "sentences.h"
 #include "xen-guest.h"
 
 #define TICK_MS	      100
@@ -41,6 +42,7 @@ struct keeper {
 	struct guest *guest; /* NULL = the rings lie in a directory */
 	int listening;
 	struct processes processes;
+	struct sentences sentences;
 	struct pollfd polled[PROCESSES_MAX + 1];
 	int wait;	/* until the next step, ms */
 	uint64_t alone; /* since when no process is left, CLOCK_MONOTONIC ns; 0 = some are */
@@ -204,6 +206,15 @@ static bool is_over(const struct process *p, uint64_t time)
 	return p->gone && time - p->gone >= (hurry ? HURRY_NS : LINGER_NS);
 }
 
+/* Say the facts about P that are new. */
+static void facts_say(struct keeper *k, struct process *p)
+{
+	for (enum fact fact = 0; p->facts && fact < FACTS; fact++)
+		if (p->facts & (1u << fact))
+			sentences_say(&k->sentences, fact, p->name, p->pid);
+	p->facts = 0;
+}
+
 /* Let each process take a step, and forget those that went long ago. */
 static void step_all(struct keeper *k, uint64_t time)
 {
@@ -214,6 +225,7 @@ static void step_all(struct keeper *k, uint64_t time)
 	for (p = LIST_FIRST(&k->processes); p; p = next) {
 		next = LIST_NEXT(p, entry);
 		process_step(p, time);
+		facts_say(k, p);
 		k->wait = process_wait(p, k->wait);
 		left |= !p->gone;
 		if (is_over(p, time) && process_withdraw(p, k->options->keep, time))
@@ -286,12 +298,12 @@ static void detach(int keep_a, int keep_b)
 
 static _Noreturn void keeper_main(int listening, int pidfd, pid_t pid, const struct keeper_options *options)
 {
-	struct keeper *k;
+	struct keeper *k = calloc(1, sizeof(*k));
 
-	detach(listening, pidfd);
-	k = calloc(1, sizeof(*k));
 	if (!k)
 		_exit(1);
+	sentences_begin(&k->sentences, pid, pidfd);
+	detach(listening, pidfd);
 	k->options = options;
 	k->listening = listening;
 	k->wait = TICK_MS;

@@ -7,11 +7,12 @@
 #include <sys/types.h>
 
 struct keeper_options {
-	const char *dir;     /* directory of the directories; NULL with XEN */
-	uint64_t ring_bytes; /* size of a ring */
-	const char *runtime; /* directory for OCaml's files of runtime events, which the keeper removes */
-	bool keep;	     /* do not remove the directory of a process that ended by itself */
-	bool xen;	     /* publish to domain 0 of Xen, and not in a directory */
+	const char *dir;      /* directory of the directories; NULL with XEN */
+	uint64_t ring_bytes;  /* size of a ring */
+	const char *runtime;  /* directory for OCaml's files of runtime events, which the keeper removes */
+	bool keep;	      /* do not remove the directory of a process that ended by itself */
+	bool clock_is_memory; /* clock_gettime() makes no system call (kernel-clock.h) */
+	bool xen;	      /* publish to domain 0 of Xen, and not in a directory */
 };
 
 /*

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,9 @@
 #include <mprof/ring.h>
 
 #include "keeper.h"
+#include "kernel-clock.h"
 #include "program.h"
+#include "seccomp-level.h"
 #include "shared.h"
 #include "xen-guest.h"
 
@@ -198,6 +201,7 @@ static char *file_beside(const char *dir, const char *way)
  */
 static char *shim_path(void)
 {
+	static const char way[] = MPROF_RUN_LIBRARY_WAY;
 	char self[4096], *path = NULL;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -205,8 +209,8 @@ static char *shim_path(void)
 		self[n] = '\0';
 		*strrchr(self, '/') = '\0';
 		path = file_beside(self, LIBRARY);
-		if (!path && *MPROF_RUN_LIBRARY_WAY)
-			path = file_beside(self, MPROF_RUN_LIBRARY_WAY);
+		if (!path && *way)
+			path = file_beside(self, way);
 	}
 	if (!path && access(MPROF_RUN_LIBRARY, R_OK) == 0)
 		path = strdup(MPROF_RUN_LIBRARY);
@@ -271,6 +275,20 @@ static void runtime_remove(const struct options *o)
 		rmdir(o->runtime);
 }
 
+/* Tell the shim how much of seccomp was on before the program. Return false without memory. */
+static bool seccomp_tell(void)
+{
+	char text[8192], level[24];
+	FILE *f = fopen("/proc/self/status", "re");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	snprintf(level, sizeof(level), "%" PRId64, seccomp_level(text));
+	return setenv(RUN_SECCOMP_ENV, level, 1) == 0;
+}
+
 /*
  * Make the directory for OCaml, start the keeper, and prepare the environment. Return false after an
  * error message.
@@ -287,6 +305,7 @@ static bool prepare(struct options *o)
 		runtime_remove(o);
 		return false;
 	}
+	o->keeper.clock_is_memory = clock_is_memory();
 	r = keeper_start(listening, &o->keeper);
 	close(listening);
 	if (r < 0) {
@@ -294,7 +313,7 @@ static bool prepare(struct options *o)
 		runtime_remove(o);
 		return false;
 	}
-	return setenv(RUN_SOCKET_ENV, name, 1) == 0;
+	return setenv(RUN_SOCKET_ENV, name, 1) == 0 && seccomp_tell();
 }
 
 /* Return whether the shim can record the command. Say so if it cannot. */

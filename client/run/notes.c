@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "sentences.h"
 #include "symbols.h"
 
 #define TEXT_BYTES 256u
 #define FUTURE_NS  1000000000u
+#define SECCOMP	   "seccomp" /* counter: 1 from the time on at which the process turned it on */
 
 static void label(struct process *p, int64_t id, const char *text)
 {
@@ -106,6 +108,9 @@ static void note_record(struct process *p, const struct run_note *n, bool fresh)
 			create(p, 0, n->id, MPROF_THREAD_Stream);
 		describe_descriptor(p, n, text, sizeof(text));
 		break;
+	case RUN_NOTE_SECCOMP:
+		mprof_recorder_counter(&p->objects, 1, SECCOMP, sizeof(SECCOMP) - 1);
+		return;
 	default:
 		return;
 	}
@@ -137,7 +142,9 @@ static bool note_next(struct process *p, struct run_note *copy)
 static void notes_fetch(struct process *p)
 {
 	while (p->n_pending < RUN_NOTES && note_next(p, &p->pending[p->n_pending]))
-		p->n_pending++;
+		/* Facts about the process are not held back. */
+		if (p->pending[p->n_pending++].kind == RUN_NOTE_SECCOMP)
+			p->facts |= 1u << FACT_SECCOMP;
 	qsort(p->pending, p->n_pending, sizeof(*p->pending), compare_times);
 }
 

@@ -104,7 +104,7 @@ static void process_name(pid_t pid, char *name, size_t size)
 }
 
 /* The process gets the memory's descriptor: the memory's size is fixed, so that the keeper's loads find it. */
-static int control_make(struct process *p, uint32_t own, uint32_t shared)
+static int control_make(struct process *p, uint32_t own, uint32_t shared, bool clock_is_memory)
 {
 	struct run_control *c;
 
@@ -119,6 +119,7 @@ static int control_make(struct process *p, uint32_t own, uint32_t shared)
 	c->own = own;
 	c->shared = shared;
 	c->cycles = mprof_cycles_usable();
+	c->clock_is_memory = clock_is_memory;
 	for (uint64_t i = 0; i < RUN_NOTES; i++)
 		c->notes[i].turn = i;
 	p->control = c;
@@ -169,11 +170,11 @@ int process_publish(struct process *p, const struct keeper_options *o, struct gu
 	uint64_t bytes = o->ring_bytes < RUN_KEEPER_RING_MAX ? o->ring_bytes : RUN_KEEPER_RING_MAX;
 	uint32_t own = RUN_RINGS_OWN, shared = RUN_RINGS - RUN_RINGS_OWN;
 	struct ring_place place;
-	char comm[24], name[40];
+	char name[40];
 	int r = 0;
 
-	process_name(p->pid, comm, sizeof(comm));
-	snprintf(name, sizeof(name), "%s.%d", comm, (int)p->pid);
+	process_name(p->pid, p->name, sizeof(p->name));
+	snprintf(name, sizeof(name), "%s.%d", p->name, (int)p->pid);
 	if (guest)
 		p->xen = guest_process_new(guest, name, bytes, &own, &shared);
 	else
@@ -192,7 +193,7 @@ int process_publish(struct process *p, const struct keeper_options *o, struct gu
 	r = keeper_ring_make(&place, "objects", bytes, &p->objects_file, &p->objects);
 	if (!r)
 		r = keeper_ring_make(&place, "counters", bytes, &p->counters_file, &p->counters);
-	return r ? r : control_make(p, own, shared);
+	return r ? r : control_make(p, own, shared, o->clock_is_memory);
 }
 
 void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes)

@@ -21,6 +21,7 @@ struct process {
 	LIST_ENTRY(process) entry;
 	pid_t pid;
 	int pidfd;
+	char name[24];		     /* of its program, when its rings were made */
 	char *path;		     /* of its directory; NULL = its rings are published to Xen */
 	struct guest_process *xen;   /* these rings; NULL = there are none */
 	struct run_control *control; /* mapped; NULL = the process has sent no request yet */
@@ -39,6 +40,7 @@ struct process {
 	uint64_t sampled;	 /* when the counters were last read, CLOCK_MONOTONIC ns */
 	uint32_t samples;	 /* number of readings */
 	int64_t last[4];	 /* their values */
+	uint32_t facts;		 /* bit N: enum fact N, for the keeper to say */
 	uint64_t gone;		 /* when the process went, CLOCK_MONOTONIC ns; 0 = it is there */
 };
 

@@ -16,12 +16,13 @@
 
 #include <stdint.h>
 
-#define RUN_SOCKET_ENV "MPROF_RUN_SOCKET" /* name of the abstract socket, without its first NUL */
-#define RUN_MAGIC      0x31525550u
-#define RUN_RINGS      62u   /* rings of the threads of a process; the keeper has two more */
-#define RUN_RINGS_OWN  48u   /* of these, those of one thread each; the others are shared */
-#define RUN_NOTES      4096u /* notes that wait for the keeper; a power of two */
-#define RUN_NAME       16u   /* bytes of a thread's name, NUL included */
+#define RUN_SOCKET_ENV	"MPROF_RUN_SOCKET"  /* name of the abstract socket, without its first NUL */
+#define RUN_SECCOMP_ENV "MPROF_RUN_SECCOMP" /* seccomp_level() of mprof-run itself */
+#define RUN_MAGIC	0x31525550u
+#define RUN_RINGS	62u   /* rings of the threads of a process; the keeper has two more */
+#define RUN_RINGS_OWN	48u   /* of these, those of one thread each; the others are shared */
+#define RUN_NOTES	4096u /* notes that wait for the keeper; a power of two */
+#define RUN_NAME	16u   /* bytes of a thread's name, NUL included */
 
 #define RUN_KEEPER_RING_MAX (1u << 20) /* bytes of each of the keeper's own rings */
 
@@ -61,6 +62,7 @@ enum run_note_kind {
 	RUN_NOTE_LOCK,	     /* ID is an address; PARENT is the place that first waits; DETAIL is its type */
 	RUN_NOTE_PLACE,	     /* ID is a return address; DETAIL is the call (enum run_call) */
 	RUN_NOTE_FD,	     /* ID stands for the file descriptor DETAIL */
+	RUN_NOTE_SECCOMP,    /* the thread ID has turned seccomp on: the shim makes no system call any more */
 };
 
 struct run_note {
@@ -83,11 +85,12 @@ struct run_note {
  */
 struct run_control {
 	uint32_t magic;
-	uint32_t exited; /* atomic; 1 = the process ends by itself */
-	uint64_t lost;	 /* atomic; notes that found no room, and groups of events that found no ring */
-	uint32_t own;	 /* rings of one thread each, at most RUN_RINGS_OWN */
-	uint32_t shared; /* rings of all other threads, 1 to RUN_RINGS - RUN_RINGS_OWN */
-	uint32_t cycles; /* 1 = the time stamp counter can be trusted (mprof/cycles.h) */
+	uint32_t exited;	  /* atomic; 1 = the process ends by itself */
+	uint64_t lost;		  /* atomic; notes that found no room, and groups of events that found no ring */
+	uint32_t own;		  /* rings of one thread each, at most RUN_RINGS_OWN */
+	uint32_t shared;	  /* rings of all other threads, 1 to RUN_RINGS - RUN_RINGS_OWN */
+	uint32_t cycles;	  /* 1 = the time stamp counter can be trusted (mprof/cycles.h) */
+	uint32_t clock_is_memory; /* 1 = clock_gettime() makes no system call */
 	uint64_t head __attribute__((aligned(64)));
 	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
 };

@@ -1,5 +1,6 @@
 """Test that programs do below mprof-run what they do without it: unchanged.py BUILD-DIRECTORY [TEST…]"""
 
+import glob
 import json
 import os
 import re
@@ -7,7 +8,7 @@ import shutil
 import subprocess
 
 import daemons
-from run import RUN, Case
+from run import RUN, Case, Trace
 
 PROGRAMS = os.path.join(daemons.BUILD, "tests/integration/run")
 README = os.path.join(daemons.HERE, "../../client/run/README.md")
@@ -61,6 +62,33 @@ class Functions(Unchanged):
             if point != "–" and "cancelled" in said[name]:
                 self.assertEqual(point.startswith("yes"), "yes" in said[name]["cancelled"], f"{name}: {point}")
             self.assertEqual(handlers == "yes", "handler" in said[name], name)
+
+
+class Sandbox(Unchanged):
+    """Programs that seccomp kills for a system call that is not theirs."""
+
+    PROGRAM = os.path.join(PROGRAMS, "run-sandbox")
+
+    def test_same(self):
+        for mode in ("strict", "prctl", "seccomp", "execute"):
+            plain = self.plain(self.PROGRAM, mode)
+            self.assertEqual(plain[:2], (3, "pipe\n" if mode == "strict" else "pipe\nthread\nchild\n"), mode)
+            self.assertEqual(self.below(self.PROGRAM, mode)[:2], plain[:2], mode)
+
+    def test_said(self):
+        """The trace says when, has the waits after it, also of a new thread, and mprof-run says what is missing."""
+        process = self.start(self.PROGRAM, "hang", options=["--keep"], stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.assertRegex(process.stderr.readline(), rf"^mprof-run: run-sandbox \(process {process.pid}\) has turned seccomp on: .*not recorded\.$")
+        directory = self.directory(process.pid)
+        self.until(lambda: any(not wait.ended for wait in Trace(directory).calls().get("read", ())))
+        process.kill()
+        self.assertEqual(process.stderr.read(), "")
+        trace = self.trace(process.pid)
+        (when,) = [event[0] for event in trace.events if event[1] == "counter" and event[2]["counter"] == "seccomp"]
+        after = {call for call, waits in trace.calls().items() for wait in waits if wait.began > when}
+        self.assertLessEqual({"read", "pthread_mutex_lock", "waitpid"}, after)
+        self.assertEqual(glob.glob("rings/*"), [directory])
 
 
 class Places(Unchanged):

@@ -1,13 +1,16 @@
 /*
  * System calls of the shim itself. They do not go through the C library, because the shim wraps
- * its functions; they leave errno alone and are no cancellation points.
+ * its functions; they leave errno alone and are no cancellation points. In a sandbox none is made (seccomp.h).
  */
 #ifndef SHIM_KERNEL_H
 #define SHIM_KERNEL_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+
+#include "seccomp.h"
 
 /* Make the system call N. Return its result, or -errno. */
 static inline long kernel_call(long n, long a, long b, long c, long d, long e, long f)
@@ -32,15 +35,17 @@ static inline long kernel_call(long n, long a, long b, long c, long d, long e, l
 #endif
 }
 
-#define KERNEL0(n)		  kernel_call((n), 0, 0, 0, 0, 0, 0)
-#define KERNEL1(n, a)		  kernel_call((n), (long)(a), 0, 0, 0, 0, 0)
-#define KERNEL2(n, a, b)	  kernel_call((n), (long)(a), (long)(b), 0, 0, 0, 0)
-#define KERNEL3(n, a, b, c)	  kernel_call((n), (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define KERNEL5(n, a, b, c, d, e) kernel_call((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-
-static inline int kernel_tid(void)
+/* Make the system call N unless the process is in a sandbox. Return its result, or -errno. */
+static inline long kernel_ask(long n, long a, long b, long c, long d, long e, long f)
 {
-	return (int)KERNEL0(SYS_gettid);
+	return seccomp_is_on() ? -EPERM : kernel_call(n, a, b, c, d, e, f);
 }
+
+#define KERNEL0(n)		     kernel_ask((n), 0, 0, 0, 0, 0, 0)
+#define KERNEL1(n, a)		     kernel_ask((n), (long)(a), 0, 0, 0, 0, 0)
+#define KERNEL2(n, a, b)	     kernel_ask((n), (long)(a), (long)(b), 0, 0, 0, 0)
+#define KERNEL3(n, a, b, c)	     kernel_ask((n), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define KERNEL5(n, a, b, c, d, e)    kernel_ask((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define KERNEL6(n, a, b, c, d, e, f) kernel_ask((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 #endif

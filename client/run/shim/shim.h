@@ -95,6 +95,10 @@ static inline uint64_t now(void)
 }
 /* A thread is about to forbid itself to read the time stamp counter. */
 void now_forbids_counter(void);
+/* The process is in a sandbox: record nothing from now on if a time needs a system call, or STRICT forbids the counter. */
+void now_may_call_nobody(bool strict);
+/* Return the calling thread's tid. In a sandbox it comes from the C library's memory, and is 0 if it is not found there. */
+int thread_tid(void);
 /* Send the request REQUEST for SLOT to the keeper. Return the file's mapping, or NULL. */
 void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes);
 /* Return the notes' memory, or NULL before the process began. */
@@ -110,6 +114,8 @@ void process_exits(void);
 /* Return a ring for the thread TID, or NULL: its own until ring_return(), or one that threads share. */
 struct slot *ring_take(int tid);
 void ring_return(struct slot *s);
+/* Make a ring that threads share: in a sandbox no further ring can be had. */
+void ring_prepare(void);
 /* Forget all rings: the process is a forked child, and the mappings are not in its memory. */
 void rings_forget(void);
 

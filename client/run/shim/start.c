@@ -35,10 +35,27 @@ struct run_control *control_get(void)
 	return process->control;
 }
 
+/* Record nothing any more. */
+static void process_stop(void)
+{
+	__atomic_store_n(&process->state, PROCESS_OFF, __ATOMIC_RELEASE);
+	__atomic_store_n(&process->generation, 0, __ATOMIC_RELEASE);
+}
+
 void now_forbids_counter(void)
 {
 	__atomic_store_n(&counter_forbidden, true, __ATOMIC_RELAXED);
 	mprof_cycles_forbid(&process->cycles);
+	if (seccomp_is_on())
+		process_stop();
+}
+
+void now_may_call_nobody(bool strict)
+{
+	const struct run_control *c = process->control;
+
+	if (c && (strict || !c->clock_is_memory || __atomic_load_n(&counter_forbidden, __ATOMIC_RELAXED)))
+		process_stop();
 }
 
 /* Receive the answer of the keeper and the file descriptor beside it. Return the descriptor or -1. */
@@ -97,7 +114,7 @@ void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes)
 	KERNEL1(SYS_close, fd);
 	if (file < 0)
 		return NULL;
-	memory = kernel_call(SYS_mmap, 0, (long)answer.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	memory = KERNEL6(SYS_mmap, 0, answer.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	KERNEL1(SYS_close, file);
 	if (memory < 0 && memory > -4096)
 		return NULL;
@@ -113,7 +130,7 @@ static bool page_make(void)
 
 	if (process != &no_process)
 		return true;
-	page = kernel_call(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = KERNEL6(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page < 0 && page > -4096)
 		return false;
 	if (KERNEL3(SYS_madvise, page, 4096, MADV_WIPEONFORK) < 0)
@@ -129,7 +146,8 @@ static void process_begin(void)
 	struct run_control *control;
 	uint64_t bytes = 0;
 
-	if (!keeper_length || !page_make() ||
+	/* A child of a process in a sandbox cannot ask. */
+	if (!keeper_length || seccomp_is_on() || !page_make() ||
 	    !__atomic_compare_exchange_n(&process->state, &state, PROCESS_STARTING, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
@@ -153,11 +171,11 @@ static void process_begin(void)
 bool self_begin(struct self *s)
 {
 	char name[RUN_NAME] = "";
-	int tid = kernel_tid();
+	int tid = thread_tid();
 
 	if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == PROCESS_NEW)
 		process_begin();
-	if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) != PROCESS_ON)
+	if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) != PROCESS_ON || tid <= 0)
 		return false;
 	if (s->generation != generation || s->tid != tid) {
 		s->ring = NULL;
@@ -169,7 +187,8 @@ bool self_begin(struct self *s)
 		s->generation = generation;
 	}
 	if (!s->known) {
-		KERNEL2(SYS_prctl, PR_GET_NAME, name);
+		if (KERNEL2(SYS_prctl, PR_GET_NAME, name) < 0)
+			strncpy(name, program_invocation_short_name, sizeof(name) - 1);
 		note(s->created ? s->created : now(), RUN_NOTE_THREAD, tid, s->creator, 0, name);
 		alive_add(tid);
 		s->known = true;

@@ -7,6 +7,10 @@
  */
 #include "thread-events.h"
 
+#include "seccomp.h"
+
+#define SPINS 20000u /* attempts to get a shared ring in a sandbox: some 100 us */
+
 static struct slot rings[RUN_RINGS];
 
 /* Map the ring of SLOT. Return false if the keeper refused. */
@@ -18,19 +22,75 @@ static bool ring_make(struct slot *slot, unsigned index)
 	return memory && mprof_recorder_init(&slot->recorder, memory, bytes, 0, NULL, NULL) == MPROF_RECORDER_OK;
 }
 
-struct slot *ring_take(int tid)
+static unsigned rings_own(void)
 {
 	const struct run_control *c = control_get();
+
+	return c->own < RUN_RINGS_OWN ? c->own : RUN_RINGS_OWN;
+}
+
+static unsigned rings_shared(void)
+{
+	const struct run_control *c = control_get();
+
+	return c->shared && c->shared <= RUN_RINGS - RUN_RINGS_OWN ? c->shared : 1;
+}
+
+static bool is_made(const struct slot *s)
+{
+	return __atomic_load_n(&s->made, __ATOMIC_ACQUIRE);
+}
+
+/* Try to become the owner of S, which is a free ring. */
+static bool ring_try(struct slot *s, uint32_t tid)
+{
+	uint32_t nobody = 0;
+
+	return __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == 0 &&
+	       __atomic_compare_exchange_n(&s->owner, &nobody, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* In a sandbox: take one of the rings that exist. */
+static struct slot *ring_take_made(uint32_t tid)
+{
+	unsigned own = rings_own(), shared = rings_shared();
+
+	for (unsigned i = 0; i < own; i++)
+		if (is_made(&rings[i]) && ring_try(&rings[i], tid))
+			return &rings[i];
+	for (unsigned i = 0; i < shared; i++) {
+		struct slot *s = &rings[RUN_RINGS_OWN + (tid + i) % shared];
+
+		if (is_made(s))
+			return s;
+	}
+	return NULL;
+}
+
+struct slot *ring_take(int tid)
+{
 	const struct slots slots = {
 		.slot = rings,
-		.own = c->own < RUN_RINGS_OWN ? c->own : RUN_RINGS_OWN,
+		.own = rings_own(),
 		.first_shared = RUN_RINGS_OWN,
-		.shared = c->shared && c->shared <= RUN_RINGS - RUN_RINGS_OWN ? c->shared : 1,
+		.shared = rings_shared(),
 		.skip_refused = true, /* a keeper that was late is not late for ever */
 		.make = ring_make,
 	};
 
-	return recorder_slots_take(&slots, (uint32_t)tid);
+	return seccomp_is_on() ? ring_take_made((uint32_t)tid) : recorder_slots_take(&slots, (uint32_t)tid);
+}
+
+void ring_prepare(void)
+{
+	struct slot *s = &rings[RUN_RINGS_OWN];
+
+	if (!ring_try(s, (uint32_t)shim_self.tid))
+		return;
+	s->shared = true;
+	if (!is_made(s) && ring_make(s, RUN_RINGS_OWN))
+		__atomic_store_n(&s->made, true, __ATOMIC_RELEASE);
+	recorder_slot_free(s);
 }
 
 void ring_return(struct slot *s)
@@ -44,11 +104,22 @@ void rings_forget(void)
 	memset(rings, 0, sizeof(rings));
 }
 
+/* Wait for the shared ring S, but not long. In a sandbox the processor cannot be given up. */
+static bool ring_wait(struct slot *s, uint32_t tid)
+{
+	if (!seccomp_is_on())
+		return recorder_slot_wait(s, tid);
+	for (unsigned i = 0; i < SPINS; i++)
+		if (ring_try(s, tid))
+			return true;
+	return false;
+}
+
 bool ring_turn(struct slot *s)
 {
 	struct run_control *c;
 
-	if (recorder_slot_wait(s, (uint32_t)shim_self.tid))
+	if (ring_wait(s, (uint32_t)shim_self.tid))
 		return true;
 	c = control_get();
 	if (c)

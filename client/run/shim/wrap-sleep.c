@@ -1,6 +1,7 @@
 /* Sleeps, waits for signals and for child processes, and futexes of the program's own. */
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "real.h"
+#include "seccomp.h"
 #include "shim.h"
 
 static const char *failure(long result)
@@ -147,6 +149,20 @@ static bool futex_wakes(long operation)
 	}
 }
 
+/* Call seccomp(), which may turn filters on. */
+static long seccomp_call(const long *a)
+{
+	struct seccomp_entry entry = {0};
+	long r;
+
+	/* A call without a filter asks what the kernel knows, and fails. */
+	if (a[0] == SECCOMP_SET_MODE_STRICT || (a[0] == SECCOMP_SET_MODE_FILTER && a[2]))
+		entry = seccomp_enters(a[0] == SECCOMP_SET_MODE_STRICT);
+	r = REAL(syscall)(SYS_seccomp, a[0], a[1], a[2], a[3], a[4], a[5]);
+	seccomp_entered(&entry, r);
+	return r;
+}
+
 WRAPPER long syscall(long number, ...)
 {
 	long a[6];
@@ -158,6 +174,8 @@ WRAPPER long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_prctl)
 		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
+	if (number == SYS_seccomp)
+		return seccomp_call(a);
 	if (number == SYS_futex && futex_waits(a[1]))
 		return WAITING(futex, a[0], Condition, 0, REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]),
 			       failure(result));

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "kernel.h"
 #include "real.h"
+#include "seccomp.h"
 #include "shim.h"
 
 #define DESCRIPTOR_WORDS 512u /* 32-bit words of glibc's thread descriptor in which the tid is looked for */
@@ -38,10 +40,10 @@ static void on_end(void *round)
 static void find_tid_word(void)
 {
 	const uint32_t *words = (const uint32_t *)(uintptr_t)pthread_self();
-	uint32_t tid = (uint32_t)kernel_tid();
+	long tid = KERNEL0(SYS_gettid);
 
 	for (size_t i = 1; i < DESCRIPTOR_WORDS && !tid_word; i++)
-		if (words[i] == tid)
+		if (words[i] == (uint32_t)tid)
 			tid_word = i;
 }
 
@@ -53,27 +55,60 @@ static int tid_of(pthread_t thread)
 	return tid_word ? (int)__atomic_load_n(&words[tid_word], __ATOMIC_RELAXED) : 0;
 }
 
-__attribute__((constructor(102))) static void prepare(void)
+int thread_tid(void)
+{
+	return seccomp_is_on() ? tid_of(pthread_self()) : (int)KERNEL0(SYS_gettid);
+}
+
+__attribute__((constructor(103))) static void prepare(void)
 {
 	end_key_made = pthread_key_create(&end_key, on_end) == 0;
 	find_tid_word();
 }
 
-/* The beginning of a new thread. The thread frees it. */
+#define BEGINNINGS 64u
+
+/* The beginning of a new thread. The thread returns it. */
 struct beginning {
 	void *(*run)(void *);
 	int (*run_c11)(void *);
 	void *argument;
 	int creator;
 	uint64_t time; /* before the creation; 0 = not known */
+	bool taken;    /* atomic; one of BEGINNINGS, which has a thread */
 };
+
+/*
+ * In a sandbox a beginning is one of these: the thread's first call of malloc() or free() makes system calls, and the
+ * program may never call them.
+ */
+static struct beginning beginnings[BEGINNINGS];
+
+/* Return a beginning, or NULL. Only its field TAKEN has a value. */
+static struct beginning *beginning_get(void)
+{
+	if (!seccomp_is_on())
+		return malloc(sizeof(struct beginning));
+	for (size_t i = 0; i < BEGINNINGS; i++)
+		if (!__atomic_exchange_n(&beginnings[i].taken, true, __ATOMIC_ACQUIRE))
+			return &beginnings[i];
+	return NULL;
+}
+
+static void beginning_return(struct beginning *b)
+{
+	if (b >= beginnings && b < beginnings + BEGINNINGS)
+		__atomic_store_n(&b->taken, false, __ATOMIC_RELEASE);
+	else
+		free(b);
+}
 
 static struct beginning begin(void *argument)
 {
 	struct beginning b = *(struct beginning *)argument;
 	struct self *s;
 
-	free(argument);
+	beginning_return(argument);
 	shim_self.creator = b.creator;
 	shim_self.created = b.time;
 	if (end_key_made)
@@ -100,12 +135,14 @@ static int begin_c11(void *argument)
 
 static struct beginning *beginning_new(void *argument)
 {
-	struct beginning *b = malloc(sizeof(*b));
+	struct beginning *b = beginning_get();
 	struct self *s;
 
 	if (!b)
 		return NULL;
-	*b = (struct beginning){.argument = argument, .creator = kernel_tid()};
+	b->time = 0;
+	b->argument = argument;
+	b->creator = thread_tid();
 	s = self_enter();
 	if (s) {
 		b->time = now();
@@ -125,7 +162,7 @@ WRAPPER int pthread_create(pthread_t *restrict thread, const pthread_attr_t *res
 	b->run = run;
 	r = REAL(pthread_create)(thread, attributes, begin_posix, b);
 	if (r)
-		free(b);
+		beginning_return(b);
 	return r;
 }
 
@@ -139,7 +176,7 @@ WRAPPER int thrd_create(thrd_t *thread, thrd_start_t run, void *argument)
 	b->run_c11 = run;
 	r = REAL(thrd_create)(thread, begin_c11, b);
 	if (r != thrd_success)
-		free(b);
+		beginning_return(b);
 	return r;
 }
 
@@ -193,6 +230,7 @@ WRAPPER int prctl(int option, ...)
 {
 	unsigned long a[4];
 	va_list list;
+	struct seccomp_entry entry = {0};
 	int r;
 
 	va_start(list, option);
@@ -201,8 +239,11 @@ WRAPPER int prctl(int option, ...)
 	va_end(list);
 	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		now_forbids_counter();
+	if (option == PR_SET_SECCOMP)
+		entry = seccomp_enters(a[0] == SECCOMP_MODE_STRICT);
 	r = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+	seccomp_entered(&entry, r);
 	if (option == PR_SET_NAME && r == 0)
-		named(kernel_tid(), (const char *)a[0]);
+		named(thread_tid(), (const char *)a[0]);
 	return r;
 }

@@ -121,7 +121,7 @@
 	X(sem_post, sem_post(&permits), NONE, NONE)                                                                    \
 	X(pthread_create, posix_created(NULL), posix_created(&huge), NONE)                                             \
 	X(thrd_create, c11_created(), NONE, NONE)                                                                      \
-	X(thrd_join, c11_joined(), NONE, NONE)                                                                         \
+	X(thrd_join, NONE, c11_joined(), NONE)                                                                         \
 	X(pthread_timedjoin_np, NONE, pthread_timedjoin_np(helper, NULL, &past), NONE)                                 \
 	X(pthread_clockjoin_np, NONE, pthread_clockjoin_np(helper, NULL, CLOCK_MONOTONIC, &past), NONE)                \
 	X(pthread_setname_np, pthread_setname_np(pthread_self(), "twin"),                                              \
@@ -155,6 +155,7 @@
 	X(pthread_join, joined(pthread_join(helper, NULL)), NONE, NONE)                                             \
 	X(pthread_timedjoin_np_2, joined(pthread_timedjoin_np(helper, NULL, &ages_on)), NONE, NONE)                 \
 	X(pthread_clockjoin_np_2, joined(pthread_clockjoin_np(helper, NULL, CLOCK_REALTIME, &ages_on)), NONE, NONE) \
+	X(thrd_join_2, joined(thrd_join(helper, NULL)), NONE, NONE)                                                 \
 	X(pause_2, pause(), NONE, NONE)                                                                             \
 	X(sigsuspend_2, sigsuspend(&none), NONE, NONE)
 
