@@ -547,6 +547,12 @@ class Written(unittest.TestCase):
         self.assertTrue(stacks and all("Session" in stack for stack in stacks), stacks)
         for leak in got["leaks"]:
             self.assertAlmostEqual(sum(leak["parts"]), leak["live_bytes"], delta=1)
+        shares = [holder["share"] for holder in got["holders"]]
+        self.assertEqual((len(shares), sorted(shares, reverse=True)), (3, shares))
+        for holder in got["holders"]:
+            self.assertAlmostEqual(holder["live_bytes"], holder["share"] * got["live_bytes"], delta=1)
+        said = mem("leaks", "leaky").decode().splitlines()
+        self.assertTrue(said[1].startswith(f"held: {100 * shares[0]:.1f} % by {got['holders'][0]['stack'][0]['function']} ("), said[1])
 
     def test_diff(self):
         self.assertIn(b"no function differs", run("diff", os.path.join(TRACES, "leaky.trace"), os.path.join(TRACES, "leaky.trace")))

@@ -5,6 +5,7 @@
 #include <mprof/flame.h>
 #include <mprof/profile.h>
 
+#include "mem-levels.h"
 #include "mem-live.h"
 
 struct mem_walk {
@@ -24,6 +25,10 @@ struct mem_walk {
 
 /* Return the seed of P's options. */
 uint64_t profile_seed(const struct mprof_profile *p);
+/* Return P's levels, and set *ALLOCS to the number of allocations that they count. */
+const struct mem_levels *profile_levels(const struct mprof_profile *p, uint64_t *allocs);
+/* Return the number of all allocations, also of those that P's selection left out: ids are below it. */
+uint64_t profile_allocs(const struct mprof_profile *p);
 /* Return P's live objects. */
 const struct mem_live *profile_live(const struct mprof_profile *p);
 

@@ -11,6 +11,7 @@
 
 #include "grow.h"
 #include "mem-batch.h"
+#include "mem-levels.h"
 #include "mem-live.h"
 #include "mem-tree.h"
 #include "mem-walk.h"
@@ -26,6 +27,7 @@ struct mprof_profile {
 	struct mem_live live;
 	struct mem_window window; /* used instead of LIVE without options.tree and options.selection */
 	struct mem_tree tree;	  /* used with options.tree */
+	struct mem_levels levels; /* used with options.tree */
 	bool rose;		  /* more samples live than ever before: they are a peak when the next object ends */
 	uint64_t allocs;	  /* number of allocs so far */
 	uint16_t domain;	  /* domain of the first event */
@@ -67,6 +69,7 @@ struct mprof_profile *mprof_profile_free(struct mprof_profile *p)
 	mem_live_deinit(&p->live);
 	mem_window_deinit(&p->window);
 	mem_tree_deinit(&p->tree);
+	mem_levels_deinit(&p->levels);
 	grow_deinit(&p->waiting);
 	free(p);
 	return NULL;
@@ -83,6 +86,7 @@ static enum mprof_status begin(struct mprof_profile *p)
 	}
 	mem_tree_deinit(&p->tree);
 	p->tree = tree;
+	mem_levels_deinit(&p->levels);
 	mem_live_deinit(&p->live);
 	if (only_sums(p))
 		mem_window_clear(&p->window);
@@ -321,10 +325,23 @@ static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_
 	return r;
 }
 
+/* Take note of what lives now if a moment of the levels has come. Return MPROF_OK or MPROF_NOMEM. */
+static inline enum mprof_status level(struct mprof_profile *p)
+{
+	uint64_t allocs = p->sums.allocs[0] + p->sums.allocs[1] + p->sums.allocs[2];
+
+	if (!p->options.tree || !mem_levels_due(&p->levels, allocs) || !allocs)
+		return MPROF_OK;
+	return mem_levels_take(&p->levels, &p->tree, allocs) ? MPROF_OK : MPROF_NOMEM;
+}
+
 static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_record *m)
 {
+	enum mprof_status r;
+
 	line_advance(p, m->time_us);
-	return only_sums(p) ? sum(p, m) : apply(p, m, p->options.selection);
+	r = only_sums(p) ? sum(p, m) : apply(p, m, p->options.selection);
+	return r ? r : level(p);
 }
 
 /* Keep M until all events are there and sorted. Return MPROF_OK or MPROF_NOMEM. */
@@ -399,7 +416,7 @@ static enum mprof_status tree_batch(struct mprof_profile *p, const struct mem_re
 		mem_live_prefetch(&p->live, records[i].id, records[i].kind == MPROF_MEM_ALLOC);
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = apply(p, &records[i], NULL);
-	return r;
+	return r ? r : level(p);
 }
 
 /* Count N events, none of them an MPROF_MEM_BEGIN. Return MPROF_OK or MPROF_NOMEM. */
@@ -477,6 +494,17 @@ void mprof_profile_timeline(struct mprof_profile *p, uint64_t start_us, uint64_t
 uint64_t profile_seed(const struct mprof_profile *p)
 {
 	return p->options.seed;
+}
+
+const struct mem_levels *profile_levels(const struct mprof_profile *p, uint64_t *allocs)
+{
+	*allocs = p->sums.allocs[0] + p->sums.allocs[1] + p->sums.allocs[2];
+	return &p->levels;
+}
+
+uint64_t profile_allocs(const struct mprof_profile *p)
+{
+	return p->allocs;
 }
 
 const struct mem_live *profile_live(const struct mprof_profile *p)

@@ -3,7 +3,7 @@
  *
  *   f = mprof_flame_new(p, d, &(struct mprof_flame_options){.weight = MPROF_WEIGHT_PEAK});
  *   nodes = mprof_flame_nodes(f, &n);               // a tree of functions, the heaviest first
- * 
+ *
  *   h = mprof_hotspots_new(p, d, MPROF_WEIGHT_ALL);
  *   for (i = 0; i < n; i++)                         // functions by what they allocate themselves
  *           spot = &mprof_hotspots_list(h, &n)[i];
@@ -144,11 +144,22 @@ MPROF_API const struct mprof_hotspot_caller *mprof_hotspots_callers(const struct
 
 #define MPROF_LEAK_PARTS 8u
 
+/* How sure a leak is. */
+enum mprof_sureness {
+	MPROF_LEAK_NONE,     /* no growth: too few objects are of the time between the beginning and the end */
+	MPROF_LEAK_POSSIBLE, /* objects live that did not after the beginning; the code may have reached its most */
+	MPROF_LEAK_LIKELY, /* and they are of most parts of the run, and more of them live than at three quarters of it */
+	MPROF_LEAK_SURE,   /* and they are of all parts, many, and more and more live from quarter to quarter */
+};
+
 /*
  * The objects that one code allocated and that live at the end, by the part of the run in which
  * they were allocated; the run is divided into MPROF_LEAK_PARTS equal parts. A program allocates
  * long-lived objects in the first part of its run, and the last part holds objects not collected
- * yet. Objects left over from the parts between are a leak.
+ * yet. Objects left over from the parts between are growth.
+ *
+ * There are two such divisions: into equal times, and into equal numbers of allocations, for which a burst, an idle
+ * night or a clock that was set make no difference. Objects left over from a burst are of few parts of the time.
  */
 struct mprof_leak {
 	/*
@@ -162,12 +173,16 @@ struct mprof_leak {
 	uint64_t parts[MPROF_LEAK_PARTS]; /* live samples by the part of the run that allocated them */
 	uint64_t growth;		  /* sum of PARTS without the first and the last */
 	uint32_t steady;		  /* number of items of PARTS that are not 0, without the last item */
+	uint32_t allocated_steady;	  /* as STEADY, by allocations */
+	uint64_t allocated_growth;	  /* as GROWTH, by allocations */
+	uint32_t sureness;		  /* enum mprof_sureness */
+	uint32_t reserved;
 };
 
 struct mprof_leaks;
 
 /*
- * Find leaks in P, a profile with all events from START_US to LAST_US, microseconds since the Unix
+ * Find the codes of which objects live in P, a profile with all events from START_US to LAST_US, microseconds since the Unix
  * epoch. M is the decoder from which they came. This is linear in P's nodes and live objects.
  * Return NULL without memory.
  */
@@ -176,7 +191,8 @@ MPROF_API struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const str
 /* Free L, which may be NULL. Return NULL. */
 MPROF_API struct mprof_leaks *mprof_leaks_free(struct mprof_leaks *l);
 /*
- * Return the leaks, sorted by GROWTH, the largest first, then by LIVE, and their number in *N. L
+ * Return the leaks, and codes without a leak behind them, sorted by the larger of GROWTH and ALLOCATED_GROWTH, the
+ * largest first, then by LIVE, and their number in *N. L
  * owns them until it is freed.
  */
 MPROF_API const struct mprof_leak *mprof_leaks_list(const struct mprof_leaks *l, uint32_t *n);

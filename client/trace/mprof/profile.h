@@ -18,7 +18,8 @@
  *
  * Memory: 128 to 384 KiB; 44 to 70 bytes for each live object (24 more in a selection), without a
  * tree and selection only for objects that outlive a million allocations or have several samples;
- * with a tree, 80 to 100 bytes for each different stack and each prefix of a stack, up to a limit; one
+ * with a tree, 80 to 100 bytes for each different stack and each prefix of a stack, up to a limit, and
+ * 256 bytes for each code; one
  * bit for each allocation of a selection.
  */
 #ifndef MPROF_PROFILE_H

@@ -472,6 +472,7 @@ static const struct place places[] = {
 	FIELD(mprof_leak, parts),
 	FIELD(mprof_leak, growth),
 	FIELD(mprof_leak, steady),
+	FIELD(mprof_leak, sureness),
 	STRUCT(mprof_profile_node),
 	FIELD(mprof_profile_node, parent),
 	FIELD(mprof_profile_node, code),

@@ -87,8 +87,8 @@ export class Leaks {
 		const {leaks} = this;
 
 		this.about.textContent = leaks.length
-			? "Memory that is live at the end of the recording and grew in most parts of it, by allocating stack, the surest first. Filters and moments do not apply here."
-			: "Nothing that lives at the end grew.";
+			? "Memory that is live at the end of the recording and was made after its beginning, by allocating stack, the largest growth first. Filters and moments do not apply here."
+			: "No place of allocation shows growth between the beginning and the end.";
 		this.body.replaceChildren(...leaks.slice(0, this.limit).map((it) => this.row(it)));
 		this.more.hidden = leaks.length <= this.limit;
 		this.more.textContent = `Show more of the ${count(leaks.length, "place")}`;

@@ -10,19 +10,8 @@ import {need} from "./wasm.js";
 const SPOTS_MAX = 20000; /* most functions, and most leaks, in an answer */
 const CALLERS_MAX = 20; /* most callers of a function in an answer */
 const FRAMES_MAX = 64; /* most functions of a leak's stack in an answer */
-/*
- * The run is divided into eight parts of equal time. An allocation is listed as a leak if objects of
- * at least this many parts live at the end; as in `mprofctl mem leaks`.
- */
-const STEADY_PARTS = 3;
-/*
- * How sure a leak is: [name, least number of such parts, least growth in samples]. Other leaks are
- * "possible". The numbers are those of `mprofctl mem leaks`.
- */
-const SURENESS = [
-	["sure", 7, 28],
-	["likely", 5, 8],
-];
+/* How sure a leak is, by enum mprof_sureness; the first is no leak. */
+const SURENESS = ["none", "possible", "likely", "sure"];
 /* Heaps of an allocation, in the order of the wasm. */
 const SOURCES = ["minor", "major", "external"];
 /* Which objects an answer counts -> enum mprof_weight. */
@@ -332,7 +321,7 @@ export class Answers {
 			growth: growth * scale,
 			steady: leak.steady,
 			parts: this.#numbers(leak.parts, wasm.numbers.MPROF_LEAK_PARTS).map((it) => it * scale),
-			sure: SURENESS.find(([, steady, least]) => leak.steady >= steady && growth >= least)?.[0] ?? "possible",
+			sure: SURENESS[leak.sureness],
 		};
 	}
 
@@ -355,8 +344,7 @@ export class Answers {
 				for (let i = 0; i < n && found.length < SPOTS_MAX; i++) {
 					const at = list + i * size;
 
-					if (this.get("mprof_leak", "steady", at) >= STEADY_PARTS && this.get("mprof_leak", "growth", at))
-						found.push(this.#leak(at, nodes));
+					if (this.get("mprof_leak", "sureness", at)) found.push(this.#leak(at, nodes));
 				}
 				return found;
 			});
