@@ -120,6 +120,7 @@ static const struct salvage_table trace_tables[] = {
 	{"captures", "captures", 1},
 	{"capture_streams", "ranges of captures", 0},
 	{"tails", "pieces of tails", 1},
+	{"capture_lists", "lists of ranges of captures", 1},
 	{"unchecked", "notes on checksums", 1},
 	{"outbox", "rows of the outbox", 1},
 	{"outbox_sums", "sums of the outbox", 1},
@@ -135,10 +136,10 @@ static const struct salvage_table trace_tables[] = {
  */
 static const char trace_finish[] =
 	"BEGIN;"
-	"INSERT OR IGNORE INTO unchecked SELECT 0, coalesce((SELECT max(id) FROM chunks), 0), coalesce((SELECT max(id) "
-	"FROM tails), 0), coalesce((SELECT max(capture) FROM capture_streams), 0);"
-	"DELETE FROM tails WHERE capture NOT IN (SELECT id FROM captures);"
-	"DELETE FROM capture_streams WHERE capture NOT IN (SELECT id FROM captures);"
+	"INSERT OR IGNORE INTO unchecked (id, chunks, tails, captures, lists) SELECT 0, coalesce((SELECT max(id) FROM "
+	"chunks), 0), coalesce((SELECT max(id) FROM tails), 0), coalesce((SELECT max(capture) FROM capture_streams), "
+	"0), "
+	"coalesce((SELECT max(id) FROM captures), 0);"
 	"INSERT OR IGNORE INTO streams (id, run, number, ring_bytes, ring_packets) SELECT DISTINCT stream, stream + "
 	"1000000000, 0, 0, 0 FROM chunks WHERE stream NOT IN (SELECT id FROM streams) AND (checksum IS NOT NULL OR id "
 	"<= (SELECT "
@@ -186,6 +187,17 @@ static int check_packet(struct archive_writer *w, int64_t stream, int64_t sequen
 {
 	/* Packets of a stream that has no row are strays: count_strays() counts them. */
 	return usage_has(&w->usage, stream) ? packet_repair(w, stream, (uint64_t)sequence, &(bool){false}) : 0;
+}
+
+/* Check the list of CAPTURE, or make it for a capture of an earlier version. */
+static int check_list(struct archive_writer *w, int64_t capture, int64_t none)
+{
+	bool damaged = false;
+	int r = list_repair(w, capture, &damaged);
+
+	(void)none;
+	w->damage.pieces += damaged;
+	return r ? r : list_make(w, capture);
 }
 
 static int check_capture(struct archive_writer *w, int64_t capture, int64_t stream)
@@ -309,6 +321,8 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 		return r;
 	r = database_intact(w->store.db);
 	if (r == 0)
+		r = lists_check(w);
+	if (r == 0)
 		r = for_each(w,
 			     "SELECT stream, sequence FROM chunks WHERE (stream, sequence) > (?1, ?2) ORDER BY stream, "
 			     "sequence "
@@ -327,6 +341,12 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 		r = count_strays(w, &strays);
 	if (r == 0)
 		r = check_unchecked(w, out);
+	/* A list of an earlier version's capture takes the columns that check_unchecked() has filled. */
+	if (r == 0)
+		r = for_each(w, "SELECT id, 0 FROM captures WHERE id > ?1 AND ?2 IS NOT NULL ORDER BY id LIMIT 1",
+			     check_list);
+	if (r == 0)
+		r = database_run(w->store.db, "UPDATE unchecked SET lists = 0");
 	d = archive_writer_damage(w);
 	tell(out, archive_writer_deletions(w), "captures");
 	*damaged = d.pieces + strays + (d.pieces + strays ? 0 : d.packets);

@@ -217,13 +217,11 @@ int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequen
 	return r ? r : bound_losses(w);
 }
 
-int outbox_lose_capture(struct archive_writer *w, int64_t capture, bool by_person)
+int outbox_lose_capture(struct archive_writer *w, int64_t capture, enum deletion_reason reason)
 {
-	int r;
+	const int64_t code = reason == DELETION_REQUEST ? 1 : reason == DELETION_DAMAGE ? 2 : 0;
+	int r = WRITER_RUN(w, STATEMENT_OUTBOX_LOSE_CAPTURE, capture, code);
 
-	if (!w->send)
-		return 0;
-	r = WRITER_RUN(w, STATEMENT_OUTBOX_LOSE_CAPTURE, capture, by_person);
 	if (r != 0 || !sqlite3_changes(w->store.db))
 		return r;
 	r = WRITER_RUN(w, STATEMENT_OUTBOX_COUNT, 0, 1, 0);

@@ -348,7 +348,18 @@ struct reader_capture_range {
 	bool is_end;	    /* the capture is of the end of a guest or of its ring */
 };
 typedef int reader_range_call(void *context, const struct reader_capture_range *range);
+/*
+ * Pass to CALL the range of each stream that the capture has, in the order of their numbers: also of one whose row is damaged or
+ * missing, as the capture's list has it. Where neither tells the range, or the stream has no row, archive_range_is_lost() is
+ * true. What is damaged is stored for reader_take_damage().
+ */
 int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context);
+
+/*
+ * Set *LACKS to whether the capture may have had streams of which nothing is left: its list was damaged. ARCHIVE_E_ABSENT: there
+ * is no such capture.
+ */
+int reader_capture_lacks(struct reader *r, int64_t capture, bool *lacks);
 
 /*
  * Set *SUM to a checksum of the rows of a capture's ranges: another one, if a stream or a byte of a tail comes or goes.

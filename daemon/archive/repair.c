@@ -22,6 +22,7 @@ struct repair {
 	uint32_t end;	   /* offset at which the kept rows end */
 	bool is_complete;  /* the last kept row is the packet's last row (ARCHIVE_CHUNK_LAST) */
 	bool at_least;	   /* it is not known how many packets the next gap has */
+	bool restored;	   /* a range was written again by the list of its capture */
 	uint64_t removed;  /* number of rows deleted */
 	uint64_t declared; /* number of packets that new gaps declare lost */
 	uint64_t packets;  /* number of packets that have lost rows */
@@ -222,8 +223,8 @@ static int settle(struct repair *repair, bool *damaged)
 	struct archive_damage *d = &repair->w->damage;
 	int r;
 
-	*damaged = repair->removed || repair->declared;
-	if (!*damaged)
+	*damaged = repair->removed || repair->declared || repair->restored;
+	if (!repair->removed && !repair->declared)
 		return 0;
 	if (repair->removed)
 		writer_tally_stream(repair->w, repair->stream,
@@ -296,7 +297,8 @@ struct tail_damage {
 static int find_tails(struct repair *repair, int64_t capture, struct tail_damage *d)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int64_t end = 0; /* of the rows of packet LAST so far */
+	const uint64_t first = d->last; /* the tail may begin in the middle of this packet alone */
+	int64_t end = 0;		/* of the rows of packet LAST so far */
 	size_t n = 0;
 	int r = list_ids(repair, STATEMENT_REPAIR_TAILS, capture, repair->stream);
 
@@ -308,7 +310,9 @@ static int find_tails(struct repair *repair, int64_t capture, struct tail_damage
 	while (n < repair->n && (r = statement_step(&repair->w->store.statements, s)) == STATEMENT_ROW) {
 		uint64_t sequence = (uint64_t)sqlite3_column_int64(s, 3);
 		bool is_good = tail_holds(repair->w, s);
-		bool follows = end == 0 || sequence != d->last || sqlite3_column_int64(s, 4) == end;
+		const bool is_next = end == 0 || sequence != d->last; /* the first row of its packet */
+		bool follows = is_next ? sequence <= first || sqlite3_column_int64(s, 4) == MPROF_PACKET_HEADER_BYTES
+				       : sqlite3_column_int64(s, 4) == end;
 
 		/* The number of a damaged row may be wrong. */
 		if (sequence > d->last && (is_good || sequence == d->last + 1))
@@ -321,7 +325,9 @@ static int find_tails(struct repair *repair, int64_t capture, struct tail_damage
 		if (!d->any) {
 			d->any = true;
 			d->sequence = sequence;
-			d->offset = follows ? (uint32_t)sqlite3_column_int64(s, 4) : (uint32_t)end;
+			d->offset = follows   ? (uint32_t)sqlite3_column_int64(s, 4)
+				    : is_next ? MPROF_PACKET_HEADER_BYTES
+					      : (uint32_t)end;
 		}
 		repair->ids[n++] = sqlite3_column_int64(s, 0);
 	}
@@ -391,6 +397,41 @@ static int repair_end(struct repair *repair, const struct archive_capture_stream
 }
 
 /*
+ * If the range's last packet has no rows, nothing but the range says that the packets before it must be there. Declare those
+ * that no gap declares, unless packets of the stream were deleted.
+ */
+static int repair_before_end(struct repair *repair, const struct archive_capture_stream *range)
+{
+	int64_t next;
+	bool is_null;
+	int r = statement_number(&repair->w->store.statements, STATEMENT_REPAIR_BEFORE_END,
+				 VALUES(repair->stream, (int64_t)range->first_sequence, (int64_t)range->last_sequence),
+				 &next, &is_null);
+
+	return r == 0 && !is_null ? repair_hole(repair, (uint64_t)next, range->last_sequence) : r;
+}
+
+/* Declare the packets that are missing between those of the tail of CAPTURE, behind packet LAST. */
+static int repair_tail_holes(struct repair *repair, int64_t capture, uint64_t last)
+{
+	int64_t begin, next;
+	bool is_null = false;
+	int r = 0;
+
+	while (r == 0) {
+		r = statement_number(&repair->w->store.statements, STATEMENT_NEXT_TAIL,
+				     VALUES(capture, repair->stream, (int64_t)last), &next, &is_null);
+		if (r != 0 || is_null)
+			return r;
+		begin = (int64_t)last + 1;
+		if (next > begin)
+			r = declare(repair, (uint64_t)begin, MPROF_PACKET_HEADER_BYTES, (uint64_t)next);
+		last = (uint64_t)next;
+	}
+	return r;
+}
+
+/*
  * Declare the end of the capture's tail as lost, from the place D on; or, without D, if the tail that is left is not
  * EXPECTED bytes long and no gap says so. The range keeps the length that the tail had, so that the
  * capture shows what it lacks.
@@ -424,6 +465,8 @@ static int repair_tail(struct repair *repair, const struct archive_capture_strea
 		d->last = d->sequence;
 	statement_resetp(&s);
 	r = declare(repair, d->sequence, d->offset, d->last + 1);
+	if (r == 0 && repair->at_least)
+		r = repair_tail_holes(repair, range->capture, range->last_sequence);
 	repair->at_least = false;
 	/* An older version did not store the length. A tail that is longer than the range says gets its own length. */
 	if (r != 0 || (range->tail_marked && bytes <= expected))
@@ -433,12 +476,28 @@ static int repair_tail(struct repair *repair, const struct archive_capture_strea
 	return archive_writer_put_capture_stream(repair->w, &marked);
 }
 
+/* Do as read_range(), but write the row again by the capture's list if it is damaged or missing. */
+static int restore_range(struct repair *repair, int64_t capture, struct archive_capture_stream *range,
+			 int64_t *tail_bytes)
+{
+	bool restored = false;
+	int rc, r = read_range(repair, capture, range, tail_bytes);
+
+	if (r != ARCHIVE_E_DAMAGED && r != ARCHIVE_E_ABSENT)
+		return r;
+	rc = list_restore(repair->w, capture, repair->stream, &restored);
+	repair->restored |= restored;
+	if (rc != 0)
+		return rc;
+	return restored ? read_range(repair, capture, range, tail_bytes) : r;
+}
+
 static int capture_repair(struct repair *repair, int64_t capture)
 {
 	struct archive_capture_stream range = {0};
 	struct tail_damage d = {0};
 	int64_t expected = -1;
-	int r = read_range(repair, capture, &range, &expected);
+	int r = restore_range(repair, capture, &range, &expected);
 
 	d.last = range.last_sequence;
 	range.tail_marked = expected > 0 ? (uint64_t)expected : 0;
@@ -458,6 +517,8 @@ static int capture_repair(struct repair *repair, int64_t capture)
 	repair->removed += repair->n;
 	if (!d.any) /* rows of the last packet may be missing */
 		r = repair_end(repair, &range);
+	if (r == 0)
+		r = repair_before_end(repair, &range);
 	return r ? r : repair_tail(repair, &range, &d, expected);
 }
 
@@ -465,23 +526,27 @@ int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t seq
 {
 	struct archive_damage before = w->damage;
 	struct repair m = {.w = w, .stream = stream, .sequence = sequence};
-	bool is_mine;
+	bool is_mine, list_damaged = false;
 	int r;
 
 	*damaged = false;
-	if (!usage_has(&w->usage, stream))
+	if (!capture && !usage_has(&w->usage, stream))
 		return ARCHIVE_E_ABSENT;
 	r = writer_enter(w, &is_mine);
 	if (r != 0)
 		return r;
-	if (capture) {
+	if (capture)
+		r = list_repair(w, capture, &list_damaged);
+	w->damage.pieces += list_damaged;
+	if (r == 0 && capture && usage_has(&w->usage, stream)) {
 		r = capture_repair(&m, capture);
 		if (r == 0)
 			r = settle(&m, damaged);
 		free(m.ids);
 	}
+	*damaged |= list_damaged;
 	if (r == 0 && !*damaged)
-		r = packet_repair(w, stream, sequence, damaged);
+		r = usage_has(&w->usage, stream) ? packet_repair(w, stream, sequence, damaged) : ARCHIVE_E_ABSENT;
 	r = writer_leave(w, is_mine, r);
 	if (r != 0)
 		w->damage = before;

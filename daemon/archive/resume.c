@@ -167,7 +167,9 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 
 	/* The clock may have been set, and the host started again, since the archive was written. */
 	age_run(&w->age, &w->store, true);
-	r = writer_enter(w, &is_mine);
+	r = lists_check(w);
+	if (r == 0)
+		r = writer_enter(w, &is_mine);
 	if (r != 0)
 		return r;
 	for (size_t i = 0; i < w->usage.n && r == 0; i++)

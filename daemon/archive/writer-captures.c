@@ -6,8 +6,12 @@
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->store.statements, STATEMENT_PUT_CAPTURE, VALUES(capture->id, capture->run), &s);
+	int64_t there = 0;
+	bool is_null;
+	int r = statement_number(&w->store.statements, STATEMENT_HAS_CAPTURE, VALUES(capture->id), &there, &is_null);
 
+	if (r == 0)
+		r = statement_get(&w->store.statements, STATEMENT_PUT_CAPTURE, VALUES(capture->id, capture->run), &s);
 	if (!s)
 		return r;
 	sqlite3_bind_text(s, 3, capture->kind, -1, SQLITE_STATIC);
@@ -17,6 +21,8 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 	sqlite3_bind_text(s, 7, capture->note ? capture->note : "", -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 8, capture->context, -1, SQLITE_STATIC);
 	r = statement_step(&w->store.statements, s);
+	if (r == 0 && !there)
+		r = list_begin(w, capture->id);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, 0, capture->id);
 	return r ? r : outbox_add_capture(w, capture);
@@ -56,7 +62,8 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	 */
 	if (r == 0)
 		w->wants_sync = true;
-	return r;
+	statement_resetp(&s);
+	return r ? r : list_put(w, range->capture, range->stream);
 }
 
 /*
@@ -149,8 +156,7 @@ int archive_writer_change_capture(struct archive_writer *w, const struct archive
 	return r;
 }
 
-/* Subtract the capture's tails from the usage of their streams, and add their bytes to *BYTES. */
-static int subtract_tails(struct archive_writer *w, int64_t capture, uint64_t *bytes)
+int tails_subtract(struct archive_writer *w, int64_t capture, uint64_t *bytes)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&w->store.statements, STATEMENT_CAPTURE_TAILS, VALUES(capture), &s);
@@ -173,7 +179,7 @@ int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason re
 
 	if (r != 0)
 		return r;
-	r = subtract_tails(w, id, &deletion.bytes);
+	r = tails_subtract(w, id, &deletion.bytes);
 	if (r == 0)
 		r = statement_number(&w->store.statements, STATEMENT_RUN_OF_CAPTURE, VALUES(id), &run, &is_null);
 	if (r == 0)
@@ -184,7 +190,7 @@ int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason re
 	if (r == 0)
 		writer_tally_run(w, run, &deletion);
 	if (r == 0)
-		r = outbox_lose_capture(w, id, reason == DELETION_REQUEST);
+		r = outbox_lose_capture(w, id, reason);
 	return writer_leave(w, is_mine, r);
 }
 

@@ -123,16 +123,35 @@ int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, b
  * Keep the outbox (outbox.c) in step with the archive; each does nothing while the outbox is off. Add
  * a capture, which is not finished, or a complete packet copied at REAL, if the guest's are sent. If
  * the outbox names them, declare a packet of BYTES content bytes or a capture lost, because it is
- * being deleted: by a quota, or BY_PERSON. Each needs an open transaction and returns 0 or an error.
+ * being deleted for REASON; a packet by a quota. Each needs an open transaction and returns 0 or an error.
  */
 /* Prepare the connection that was opened: the checksums of the outbox. Return 0 or an error. */
 int outbox_open(struct archive_writer *w);
 int outbox_add_capture(struct archive_writer *w, const struct archive_capture *capture);
 int outbox_add_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real);
 int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real, uint64_t bytes);
-int outbox_lose_capture(struct archive_writer *w, int64_t capture, bool by_person);
+int outbox_lose_capture(struct archive_writer *w, int64_t capture, enum deletion_reason reason);
+/*
+ * The lists of the captures' ranges (writer-lists.c). list_begin() writes the empty list of a new capture, list_put() enters
+ * the range that the archive has of STREAM, list_make() makes the list of a capture of an earlier version. Each needs an open
+ * transaction and returns 0 or an error.
+ */
+int list_begin(struct archive_writer *w, int64_t capture);
+int list_put(struct archive_writer *w, int64_t capture, int64_t stream);
+int list_make(struct archive_writer *w, int64_t capture);
+/* If the list of CAPTURE is damaged or missing, make it of the ranges that are left, and note that it may lack some. */
+int list_repair(struct archive_writer *w, int64_t capture, bool *damaged);
+/* Write the range of STREAM again as the list has it. *RESTORED: it has it. */
+int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool *restored);
+/*
+ * Write all ranges again that lists have and the archive lacks, make the lists of captures of an earlier version, and delete what is left of captures whose rows are gone. Log
+ * what was found. Return 0 or an error.
+ */
+int lists_check(struct archive_writer *w);
 /* Delete a capture with its ranges and tails. Return as archive_writer_delete_capture(). */
 int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason reason);
+/* Subtract the capture's tails from the usage of their streams, and add their bytes to *BYTES. */
+int tails_subtract(struct archive_writer *w, int64_t capture, uint64_t *bytes);
 
 /*
  * Count DELETION in the open transaction, of the guest whose run or stream has the identifier ID. Its field guest is

@@ -258,13 +258,36 @@ static int by_span(const void *a, const void *b)
 	return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
+/*
+ * The capture may have had streams of which nothing is left: none of its streams counts as complete. If it has none, name
+ * one that is lost, as a capture without streams is complete.
+ */
+static int note_lacks(struct reading *reading)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(reading->streams, i, one) json_object_set_new(one, "complete", json_false());
+	if (json_array_size(reading->streams))
+		return 0;
+	one = json_pack("{s:I, s:i, s:s, s:s, s:i, s:i, s:i, s:b}", "id", (json_int_t)INT32_MAX, "number", UINT16_MAX,
+			"first_sequence", "0", "last_sequence", "0", "last_offset", 0, "tail_bytes", 0, "tail_marked",
+			1, "complete", 0);
+	return json_array_append_new(reading->streams, one) ? -ENOMEM : 0;
+}
+
 static int read_capture(struct reader *r, int64_t capture, struct reading *reading)
 {
 	struct head *head = reading->head;
+	bool lacks = false;
 	int rc = reader_capture(r, capture, on_capture, reading);
 
 	if (rc == 0)
 		rc = reader_capture_ranges(r, capture, on_range, reading);
+	if (rc == 0)
+		rc = reader_capture_lacks(r, capture, &lacks);
+	if (rc == 0 && lacks)
+		rc = note_lacks(reading);
 	if (rc == 0)
 		rc = reader_streams(r, reading->run, on_ring, reading);
 	if (rc == 0 && head->n_ranges)

@@ -337,6 +337,8 @@ class Damage(daemons.Case):
             capture, stream, run, number, name = db.execute(found).fetchone()
         paths = [f"/v1/domains/{name}/trace?run={run}&stream={number}", f"/v1/domains/{name}/ctf.tar?run={run}"]
         whole = {path: d.get(path) for path in paths}
+        # The capture's list, which has the range, too, is damaged as well.
+        self.damage(d, "UPDATE capture_lists SET checksum = zeroblob(16)")
         self.damage(d, f"UPDATE capture_streams SET last_offset = last_offset - 64 WHERE capture = {capture} AND stream = {stream}")
         for path in paths:
             self.assertEqual(self.fetch(d, path)[0], 500, path)

@@ -280,7 +280,8 @@ class Tails(daemons.Case):
         self.assertEqual(json.loads(self.ctl("--json", "show", "1"))["capture"]["streams"][0]["cut_bytes"], 17)
 
     def test_lost_range(self):
-        """The row that says which packets of a stream a capture has was damaged. The capture names the stream as lost, and has the other one."""
+        """The row that says which packets of a stream a capture has was damaged, and the capture's list, too. The capture names the stream as
+        lost, and has the other one."""
         end = START + len(said(PROVEN))
         lines = ["run 1 xen a web - 3 ended crash"]
         for i in 1, 2:
@@ -292,9 +293,10 @@ class Tails(daemons.Case):
         self.d.stop_server()
         with contextlib.closing(sqlite3.connect(f"{self.d.state}/archive/trace.db", isolation_level=None)) as db:
             db.execute("UPDATE capture_streams SET first_sequence = 1 WHERE stream = 1")
+            db.execute("UPDATE capture_lists SET ranges = zeroblob(length(ranges))")
         self.d.start()
-        self.assertEqual(self.d.ask("/v1/captures/1/trace?stream=4")[0], 500)
-        self.d.wait(lambda: self.d.ask("/v1/captures/1/trace?stream=4")[0] == 410)
+        self.assertEqual(self.d.ask("/v1/captures/1/trace?stream=4")[0], 410)
+        self.d.wait(lambda: "out of service" in self.d.said())
         capture = self.d.json("/v1/captures/1")
         self.assertEqual([(it["stream"], it.get("lost")) for it in capture["streams"]], [(4, True), (5, None)])
         self.assertFalse(capture["complete"])

@@ -231,7 +231,8 @@ static int check_lost(void *context, const struct reader_capture_range *range)
 
 /*
  * If the first or last row of a stream, a capture's range or a tail is deleted, the reader detects
- * this. A capture whose range was damaged still says that it had the stream.
+ * this. A damaged range is written again by the list of its capture; if that is damaged, too, the capture
+ * still says that it had the stream.
  */
 static void test_vanished(void)
 {
@@ -254,23 +255,30 @@ static void test_vanished(void)
 		{"UPDATE chunks SET stream = 2 WHERE sequence = 4 AND offset = 530", true},
 	};
 
-	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
+	for (size_t i = 0; i < 2 * sizeof(damage) / sizeof(damage[0]); i++) {
 		CLEANUP(reader_freep) struct reader *r = NULL;
+		const char *damage_sql = damage[i / 2].sql;
+		const bool is_capture = damage[i / 2].is_capture, has_list = i % 2;
 		struct reader_stream_check check;
-		bool damaged;
+		bool damaged, lacks;
 		struct fixture f;
 
 		if (!archive_make(&f))
 			return;
 		CHECK_EQ_INT(reader_new(&r, f.state), 0);
 		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
-		change(&f, "PRAGMA foreign_keys = OFF; %s", damage[i].sql);
-		CHECK_EQ_INT(reader_check(r, damage[i].is_capture ? TAIL : CHUNKS, &check), ARCHIVE_E_DAMAGED);
-		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, damage[i].is_capture ? 9 : 0, &damaged), 0);
+		change(&f, "PRAGMA foreign_keys = OFF; %s", damage_sql);
+		if (!has_list)
+			change(&f, "UPDATE capture_lists SET ranges = zeroblob(length(ranges))");
+		CHECK_EQ_INT(reader_check(r, is_capture ? TAIL : CHUNKS, &check), ARCHIVE_E_DAMAGED);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, is_capture ? 9 : 0, &damaged), 0);
 		CHECK(damaged);
 		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
 		CHECK_EQ_INT(reader_capture_ranges(r, 9, check_lost, r),
-			     strstr(damage[i].sql, "capture_streams") != NULL);
+			     !has_list && strstr(damage_sql, "capture_streams") != NULL);
+		CHECK_EQ_INT(reader_capture_lacks(r, 9, &lacks), 0);
+		CHECK_EQ_INT(lacks, !has_list);
+		(void)archive_writer_repair(f.w, 1, 4, 9, &damaged);
 		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 9, &damaged), 0);
 		CHECK(!damaged);
 		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
@@ -295,6 +303,113 @@ static void check_tally(struct fixture *f)
 	CHECK_EQ_INT(fixture_number(f, "SELECT count(*) FROM chunks"), rows);
 	CHECK_EQ_INT(archive_writer_enforce(f->w, "web", (uint64_t)bytes - 1, 0, 1, &more), 0);
 	CHECK(fixture_number(f, "SELECT count(*) FROM chunks") < rows);
+}
+
+struct ranges_seen {
+	unsigned ranges, lost;
+	uint64_t first, last, tail;
+};
+
+static int see_range(void *context, const struct reader_capture_range *range)
+{
+	struct ranges_seen *seen = context;
+
+	seen->ranges++;
+	seen->lost += archive_range_is_lost(range->range.last_offset, range->tail_marked);
+	seen->first = range->range.first_sequence;
+	seen->last = range->range.last_sequence;
+	seen->tail = range->tail_marked;
+	return 0;
+}
+
+static struct ranges_seen ranges_of_capture(struct reader *r)
+{
+	struct ranges_seen seen = {0};
+
+	CHECK_EQ_INT(reader_capture_ranges(r, 9, see_range, &seen), 0);
+	return seen;
+}
+
+/* Read the capture, of which the row of its range was taken away. */
+static void check_taken_away(struct fixture *f, struct reader *r)
+{
+	struct reader_damage damage;
+	struct ranges_seen seen = ranges_of_capture(r);
+	bool damaged, lacks;
+	int64_t end;
+
+	CHECK(seen.ranges == 1 && seen.lost == 0 && seen.first == 3 && seen.last == 4 && seen.tail == 600);
+	CHECK(reader_take_damage(r, &damage) && damage.capture == 9 && damage.stream == 1);
+	CHECK_EQ_INT(reader_end_capture(r, 1, &end), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(archive_writer_repair(f->w, damage.stream, damage.sequence, damage.capture, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(fixture_number(f, "SELECT reached FROM capture_streams"), 830);
+	CHECK_EQ_INT(reader_end_capture(r, 1, &end), 0);
+	CHECK_EQ_INT(reader_capture_lacks(r, 9, &lacks), 0);
+	CHECK(!lacks);
+}
+
+/* A row of capture_streams that is gone is read, and written again, by the list of its capture. */
+static void test_row_taken_away(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	bool damaged, lacks;
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	change(&f, "DELETE FROM capture_streams");
+	check_taken_away(&f, r);
+	/* The row of the stream, too: nothing of it is found. */
+	change(&f, "PRAGMA foreign_keys = OFF; DELETE FROM capture_streams; DELETE FROM streams");
+	CHECK_EQ_UINT(ranges_of_capture(r).lost, 1);
+	/* The list, too: nothing tells what there was. */
+	change(&f, "DELETE FROM capture_lists");
+	CHECK_EQ_UINT(ranges_of_capture(r).ranges, 0);
+	CHECK_EQ_INT(reader_capture_lacks(r, 9, &lacks), 0);
+	CHECK(lacks);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 0, 0, 9, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(reader_capture_lacks(r, 9, &lacks), 0);
+	CHECK(lacks);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+static int no_resume(void *context, const struct archive_resume *resume)
+{
+	(void)context;
+	(void)resume;
+	return 0;
+}
+
+/* When mprofd starts, it writes ranges again by the lists, before it deletes tails without a range. */
+static void test_restored_at_start(void)
+{
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	change(&f, "DELETE FROM capture_streams");
+	CHECK_EQ_INT(archive_writer_resume(f.w, no_resume, NULL), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM capture_streams) + (SELECT count(*) FROM tails)"),
+		     3);
+	/* A capture of an earlier version gets its list. */
+	change(&f, "DELETE FROM capture_lists; UPDATE unchecked SET lists = 9");
+	CHECK_EQ_INT(archive_writer_resume(f.w, no_resume, NULL), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT length(ranges) FROM capture_lists"), 56);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT lists FROM unchecked"), 0);
+	/* Without the row of a capture nothing tells what it was. */
+	change(&f, "PRAGMA foreign_keys = OFF; DELETE FROM captures");
+	CHECK_EQ_INT(archive_writer_resume(f.w, no_resume, NULL), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM capture_streams) + (SELECT count(*) FROM tails)"
+					" + (SELECT count(*) FROM capture_lists)"),
+		     0);
+	CHECK_EQ_UINT(archive_writer_deletions(f.w)->n, 1);
+	CHECK_EQ_UINT(archive_writer_deletions(f.w)->list[0].captures, 1);
+	check_tally(&f);
+	fixture_deinit(&f);
 }
 
 /* A damaged row is deleted once, together with the rows behind it; the rows before it stay. */
@@ -685,6 +800,8 @@ int main(void)
 	CHECK_RUN(test_ends);
 	CHECK_RUN(test_rows_from_before);
 	CHECK_RUN(test_vanished);
+	CHECK_RUN(test_row_taken_away);
+	CHECK_RUN(test_restored_at_start);
 	CHECK_RUN(test_repair);
 	CHECK_RUN(test_compaction);
 	CHECK_RUN(test_gap);

@@ -148,6 +148,7 @@ struct ranges {
 static int take_range(void *context, const struct reader_capture_range *range)
 {
 	const struct ranges *ranges = context;
+	bool found = false;
 	int rc = 0;
 
 	for (size_t i = 0; i < ranges->resource->n_streams && rc == 0; i++) {
@@ -155,10 +156,12 @@ static int take_range(void *context, const struct reader_capture_range *range)
 
 		if (s->id != range->range.stream)
 			continue;
+		found = true;
 		s->range = range->range;
 		s->span = span_of_range(range);
 		rc = coverage_of_range(ranges->reader, range, &s->coverage);
 	}
+	ranges->resource->lacks |= !found;
 	return rc;
 }
 
@@ -167,7 +170,7 @@ bool resource_complete(const struct resource *res)
 	for (size_t i = 0; i < res->n_streams; i++)
 		if (res->streams[i].coverage != COVERAGE_ALL)
 			return false;
-	return true;
+	return !res->lacks;
 }
 
 bool resource_gone(struct exchange *x, const struct resource *res, const struct resource_stream *stream)
@@ -180,6 +183,7 @@ bool resource_gone(struct exchange *x, const struct resource *res, const struct 
 		any = true;
 		gone &= res->streams[i].coverage == COVERAGE_NONE;
 	}
+	any |= res->lacks && !stream;
 	if (!any || !gone)
 		return false;
 	exchange_problem_with(
@@ -263,7 +267,7 @@ static bool capture_is_taken(struct exchange *x, const struct resource *res)
 {
 	uint64_t now = clock_real();
 
-	if (!res->n_streams)
+	if (!res->n_streams || res->lacks)
 		return true;
 	for (size_t i = 0; i < res->n_streams; i++)
 		if (res->streams[i].range.capture)
@@ -279,6 +283,7 @@ static bool capture_is_taken(struct exchange *x, const struct resource *res)
 bool resource_capture(struct exchange *x, struct resource *res)
 {
 	struct ranges ranges = {exchange_reader(x), res};
+	bool lacks = false;
 	int rc;
 
 	if (!resource_capture_id(x, &res->capture))
@@ -291,6 +296,9 @@ bool resource_capture(struct exchange *x, struct resource *res)
 	if (!load_run(x, res))
 		return false;
 	rc = reader_capture_ranges(exchange_reader(x), res->capture, take_range, &ranges);
+	if (rc == 0)
+		rc = reader_capture_lacks(exchange_reader(x), res->capture, &lacks);
+	res->lacks |= lacks;
 	if (rc != 0)
 		exchange_reader_problem(x, rc, "The capture was deleted meanwhile.");
 	return rc == 0 && capture_is_taken(x, res);
@@ -358,6 +366,9 @@ bool resource_pick(struct exchange *x, const struct resource *res, const struct 
 			n++;
 		}
 	}
+	/* The request may mean a stream of which nothing is left. */
+	if (n == 0 && res->lacks && resource_gone(x, res, NULL))
+		return false;
 	if (n > 1)
 		many_streams(x, res);
 	else if (n == 0 && wanted != UINT64_MAX)

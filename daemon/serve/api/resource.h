@@ -27,6 +27,7 @@ struct resource {
 	bool ended;
 	int64_t capture;	/* capture that {id} in the path names; 0 = the path has {domain} */
 	uint64_t captured_real; /* when the capture was taken, CLOCK_REALTIME ns; 0 = the path has {domain} */
+	bool lacks;		/* the capture had streams of which nothing is left */
 	int64_t tails_of;	/* capture whose tails' ends were looked for; 0 = none */
 	size_t n_streams;
 	struct resource_stream *streams;

@@ -308,7 +308,7 @@ static enum outcome trace_begin(struct exchange *x, struct resource *res, const 
 	d->zstd = wants_zstd(x);
 	d->grows = !res->ended && !res->capture && !request_query(&x->request, "end");
 	d->capture = res->capture != 0;
-	d->whole = stream->coverage == COVERAGE_ALL;
+	d->whole = stream->coverage == COVERAGE_ALL && !res->lacks;
 	plan_init(&d->plan, exchange_reader(x), exchange_scratch(x), &selection);
 	if (request_range_parse(exchange_header(x, MHD_HTTP_HEADER_RANGE), &range) && !range.suffix)
 		plan_range(&d->plan, range.first, range.last);

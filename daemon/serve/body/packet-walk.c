@@ -355,7 +355,9 @@ static void view_fresh(const struct selection *s, const struct reader_packet *p,
  */
 static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 {
-	struct reader_source source = {.stream = w->selection->stream};
+	/* Behind the last packet nothing but the capture's range says what must be there. */
+	struct reader_source source = {.stream = w->selection->stream},
+			     damaged = {.stream = source.stream, .capture = w->chunks_done ? w->selection->capture : 0};
 	bool explained = true, all = true;
 	int rc;
 
@@ -368,7 +370,7 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 	if (rc == 0 && w->check.deletions)
 		rc = reader_check_held(w->reader, source.stream, &all);
 	if (rc == 0 && (!w->check.deletions || !all))
-		rc = reader_note_damage(w->reader, source, end);
+		rc = reader_note_damage(w->reader, damaged, end);
 	if (rc == 0)
 		rc = reader_check_beside(w->reader, source.stream, from, end);
 	if (rc != 0 || w->order_checked)

@@ -222,12 +222,15 @@ int json_capture(struct reader *r, int64_t id, json_t **capture)
 {
 	CLEANUP(json_unrefp) json_t *json = NULL;
 	struct ranges_context c = {.reader = r, .complete = true};
+	bool lacks = false;
 	int rc = reader_capture(r, id, take_capture, &json);
 
 	c.array = json_object_get(json, "streams");
 	if (rc == 0)
 		rc = reader_capture_ranges(r, id, add_range, &c);
-	if (rc == 0 && json_object_set_new(json, "complete", json_boolean(c.complete)) < 0)
+	if (rc == 0)
+		rc = reader_capture_lacks(r, id, &lacks);
+	if (rc == 0 && json_object_set_new(json, "complete", json_boolean(c.complete && !lacks)) < 0)
 		rc = -ENOMEM;
 	if (rc == 0)
 		*capture = TAKE_PTR(json);
