@@ -158,6 +158,9 @@ struct run_control {
 	X(wait3)                      \
 	X(wait4)                      \
 	X(waitid)                     \
+	X(eventfd_read)               \
+	X(eventfd_write)              \
+	X(pclose)                     \
 	X(futex)
 
 enum run_call {

@@ -53,10 +53,10 @@ class Functions(Unchanged):
         plain = self.plain(twin)
         self.assertEqual(plain[0], 0, plain[2])
         self.assertEqual(self.below(twin), plain)
-        said = {}
+        said, table = {}, self.table()
         for name, question, answer in re.findall(r"^(\w+) (\w+): (\w+)", plain[1], re.M):
-            said.setdefault(re.sub(r"_\d$", "", name), {}).setdefault(question, set()).add(answer)
-        for name, (point, handlers) in self.table().items():
+            said.setdefault(name if name in table else re.sub(r"_\d$", "", name), {}).setdefault(question, set()).add(answer)
+        for name, (point, handlers) in table.items():
             self.assertIn(name, said)
             # The child of vfork() and the functions that end a process are asked for their effect alone.
             if point != "–" and "cancelled" in said[name]:
@@ -89,6 +89,51 @@ class Sandbox(Unchanged):
         after = {call for call, waits in trace.calls().items() for wait in waits if wait.began > when}
         self.assertLessEqual({"read", "pthread_mutex_lock", "waitpid"}, after)
         self.assertEqual(glob.glob("rings/*"), [directory])
+
+
+class Descriptors(Unchanged):
+    """Numbers of descriptors that are used again, and who wakes those that wait for descriptors."""
+
+    TARGET = os.path.join(PROGRAMS, "run-target")
+    OPENS = "pipe pipe2 socketpair eventfd timerfd signalfd inotify dup fcntl open terminal message".split()
+
+    def test_used_again(self):
+        """A read that hangs on a number that was a regular file's before is in the trace, with the name of the new file."""
+        ways = [("fclose", opens) for opens in self.OPENS] + [(closes, "pipe") for closes in ("close", "close_range", "syscall")]
+        for closes, opens in ways:
+            process = self.start(self.TARGET, "reuse", closes, opens)
+            number = int(process.stdout.readline())
+            directory = self.directory(process.pid)
+
+            def hangs():
+                trace = Trace(directory)
+                waits = [wait for wait in trace.calls().get("read", ()) if not wait.ended]
+                return [trace.labels.get(wait.on, "") for wait in waits]
+
+            self.until(hangs)
+            self.until(lambda: re.match(rf"fd {number} (?!/proc)", hangs()[0]))
+            process.kill()
+            process.wait()
+            for name in glob.glob("fifo"):
+                os.unlink(name)
+
+    def test_who_wakes(self):
+        """A write that itself never waits, to an eventfd, a pipe or a socket: the wait that it ends says who wrote."""
+        for how, call in (
+            ("eventfd", "read"),
+            ("eventfd_write", "read"),
+            ("pipe", "read"),
+            ("writev", "read"),
+            ("send", "read"),
+            ("poll", "poll"),
+            ("epoll", "epoll_wait"),
+        ):
+            process = self.start(self.TARGET, "reuse", "wakes", how, options=["--keep"])
+            self.assertEqual(process.wait(timeout=daemons.HANGS), 0)
+            trace = self.trace(process.pid)
+            (wait,) = [wait for wait in trace.calls()[call] if wait.thread == process.pid]
+            self.assertEqual(trace.types[wait.resolver], "Task", how)
+            self.assertNotEqual(wait.resolver, wait.thread, how)
 
 
 class Places(Unchanged):

@@ -23,6 +23,15 @@ enum waiting { WAITING_UNKNOWN, WAITING_CAN, WAITING_NEVER };
 
 static uint8_t answers[DESCRIPTORS];
 
+/* Of a descriptor, other descriptors and one more: 0 = none. Each is atomic. */
+struct end {
+	int32_t read_by;    /* what is written to it is read from that one */
+	int32_t written_by; /* what is read from it was written to that one */
+	int32_t epoll;	    /* that one waits for it, too */
+};
+
+static struct end ends[DESCRIPTORS];
+
 static bool device_waits(dev_t device)
 {
 	unsigned int number = major(device);
@@ -61,7 +70,7 @@ bool descriptor_waits(int fd)
 	kept = (uint8_t)classify(fd);
 	if (fd < DESCRIPTORS)
 		__atomic_store_n(&answers[fd], kept, __ATOMIC_RELAXED);
-	s = kept == WAITING_CAN ? self_enter() : NULL;
+	s = self_enter();
 	if (s) {
 		/* The number may have stood for another file before: the name is new. */
 		if (object_find(RUN_ID_FD(fd)))
@@ -71,14 +80,129 @@ bool descriptor_waits(int fd)
 	return kept == WAITING_CAN;
 }
 
+static bool is_kept(int fd)
+{
+	return fd >= 0 && fd < DESCRIPTORS;
+}
+
+/* Take the number in *PLACE out, and return the descriptor that it stands for, or -1. */
+static int number_take(int32_t *place)
+{
+	return __atomic_load_n(place, __ATOMIC_RELAXED) ? __atomic_exchange_n(place, 0, __ATOMIC_RELAXED) - 1 : -1;
+}
+
+static void number_store(int32_t *place, int fd)
+{
+	__atomic_store_n(place, is_kept(fd) ? fd + 1 : 0, __ATOMIC_RELAXED);
+}
+
+static int number_of(const int32_t *place)
+{
+	return __atomic_load_n(place, __ATOMIC_RELAXED) - 1;
+}
+
 void descriptor_changed(int fd)
 {
-	if (fd >= 0 && fd < DESCRIPTORS)
+	int other;
+
+	if (!is_kept(fd))
+		return;
+	__atomic_store_n(&answers[fd], WAITING_UNKNOWN, __ATOMIC_RELAXED);
+	other = number_take(&ends[fd].read_by);
+	if (other >= 0)
+		number_store(&ends[other].written_by, -1);
+	other = number_take(&ends[fd].written_by);
+	if (other >= 0)
+		number_store(&ends[other].read_by, -1);
+	(void)number_take(&ends[fd].epoll);
+}
+
+void descriptors_changed(unsigned int first, unsigned int last)
+{
+	for (unsigned int fd = first; fd <= last && fd < DESCRIPTORS; fd++)
+		descriptor_changed((int)fd);
+}
+
+void descriptor_mode_changed(int fd)
+{
+	if (is_kept(fd))
 		__atomic_store_n(&answers[fd], WAITING_UNKNOWN, __ATOMIC_RELAXED);
 }
 
 void descriptor_is_new(int fd, bool blocking)
 {
-	if (fd >= 0 && fd < DESCRIPTORS)
-		__atomic_store_n(&answers[fd], blocking ? WAITING_UNKNOWN : WAITING_NEVER, __ATOMIC_RELAXED);
+	descriptor_changed(fd);
+	if (is_kept(fd) && !blocking)
+		__atomic_store_n(&answers[fd], WAITING_NEVER, __ATOMIC_RELAXED);
+}
+
+void descriptor_links(int from, int to)
+{
+	if (!is_kept(from) || !is_kept(to))
+		return;
+	number_store(&ends[from].read_by, to);
+	number_store(&ends[to].written_by, from);
+}
+
+/* A copy writes to the same reader. It is not known to be read. */
+void descriptor_copies(int fd, int to)
+{
+	if (fd == to)
+		return;
+	descriptor_changed(to);
+	if (is_kept(fd) && is_kept(to))
+		number_store(&ends[to].read_by, number_of(&ends[fd].read_by));
+}
+
+void descriptor_is_watched(int fd, int epoll)
+{
+	if (is_kept(fd))
+		number_store(&ends[fd].epoll, epoll);
+}
+
+/* Return the object of the descriptor FD if threads wait for it, or NULL. */
+static struct object *waited_for(int fd)
+{
+	struct object *o = fd < 0 ? NULL : object_find(RUN_ID_FD(fd));
+
+	return o && __atomic_load_n(&o->waiters, __ATOMIC_RELAXED) ? o : NULL;
+}
+
+void descriptor_wakes(int fd)
+{
+	int reader = is_kept(fd) ? number_of(&ends[fd].read_by) : -1;
+	struct object *direct, *epoll;
+	struct self *s;
+
+	if (reader < 0)
+		return;
+	direct = waited_for(reader);
+	epoll = waited_for(number_of(&ends[reader].epoll));
+	s = direct || epoll ? self_enter() : NULL;
+	if (!s)
+		return;
+	if (direct)
+		__atomic_store_n(&direct->waker, s->tid, __ATOMIC_RELAXED);
+	if (epoll)
+		__atomic_store_n(&epoll->waker, s->tid, __ATOMIC_RELAXED);
+	self_leave(s);
+}
+
+static void not_woken(int fd)
+{
+	struct object *o = waited_for(fd);
+	int32_t mine = shim_self.tid;
+
+	if (o)
+		__atomic_compare_exchange_n(&o->waker, &mine, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void descriptor_wakes_nobody(int fd)
+{
+	int reader = is_kept(fd) ? number_of(&ends[fd].read_by) : -1;
+
+	if (reader < 0)
+		return;
+	not_woken(reader);
+	not_woken(number_of(&ends[reader].epoll));
 }

@@ -11,32 +11,58 @@
 #include <stddef.h>
 
 #define REALS(X)                      \
-	X(_exit)                      \
 	X(_Exit)                      \
+	X(_exit)                      \
 	X(accept)                     \
 	X(accept4)                    \
 	X(clock_nanosleep)            \
 	X(close)                      \
+	X(close_range)                \
+	X(closedir)                   \
+	X(closefrom)                  \
 	X(cnd_broadcast)              \
 	X(cnd_signal)                 \
 	X(cnd_timedwait)              \
 	X(cnd_wait)                   \
 	X(connect)                    \
+	X(creat)                      \
+	X(creat64)                    \
+	X(dup)                        \
 	X(dup2)                       \
 	X(dup3)                       \
+	X(epoll_create)               \
+	X(epoll_create1)              \
+	X(epoll_ctl)                  \
 	X(epoll_pwait)                \
 	X(epoll_pwait2)               \
 	X(epoll_wait)                 \
+	X(eventfd)                    \
+	X(eventfd_read)               \
+	X(eventfd_write)              \
+	X(fclose)                     \
 	X(fcntl)                      \
 	X(fcntl64)                    \
+	X(freopen)                    \
+	X(freopen64)                  \
+	X(inotify_init)               \
+	X(inotify_init1)              \
 	X(ioctl)                      \
+	X(memfd_create)               \
 	X(mtx_lock)                   \
 	X(mtx_timedlock)              \
 	X(mtx_trylock)                \
 	X(mtx_unlock)                 \
 	X(nanosleep)                  \
+	X(open)                       \
+	X(open64)                     \
+	X(openat)                     \
+	X(openat64)                   \
 	X(pause)                      \
+	X(pclose)                     \
+	X(pipe)                       \
+	X(pipe2)                      \
 	X(poll)                       \
+	X(posix_openpt)               \
 	X(ppoll)                      \
 	X(prctl)                      \
 	X(pselect)                    \
@@ -77,15 +103,19 @@
 	X(sendmmsg)                   \
 	X(sendmsg)                    \
 	X(sendto)                     \
+	X(signalfd)                   \
 	X(sigsuspend)                 \
 	X(sigtimedwait)               \
 	X(sigwait)                    \
 	X(sigwaitinfo)                \
 	X(sleep)                      \
+	X(socket)                     \
+	X(socketpair)                 \
 	X(syscall)                    \
 	X(thrd_create)                \
 	X(thrd_join)                  \
 	X(thrd_sleep)                 \
+	X(timerfd_create)             \
 	X(usleep)                     \
 	X(wait)                       \
 	X(wait3)                      \
@@ -94,6 +124,10 @@
 	X(waitpid)                    \
 	X(write)                      \
 	X(writev)                     \
+	X(__open64_2)                 \
+	X(__open_2)                   \
+	X(__openat64_2)               \
+	X(__openat_2)                 \
 	X(__poll_chk)                 \
 	X(__ppoll_chk)                \
 	X(__read_chk)                 \

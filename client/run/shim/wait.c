@@ -30,6 +30,23 @@ static bool is_shared(enum run_call call)
 	       call == RUN_CALL_pthread_rwlock_clockrdlock;
 }
 
+/* Return whether CALL writes to a descriptor. Others learn of the write, and nobody of what it waits for. */
+static bool is_write(enum run_call call)
+{
+	switch (call) {
+	case RUN_CALL_write:
+	case RUN_CALL_writev:
+	case RUN_CALL_send:
+	case RUN_CALL_sendto:
+	case RUN_CALL_sendmsg:
+	case RUN_CALL_sendmmsg:
+	case RUN_CALL_eventfd_write:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static struct object *named(const void *place, int64_t on, enum mprof_thread_type type)
 {
 	if (on < 0)
@@ -66,13 +83,14 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 	if (!s)
 		return;
 	object_get(RUN_NOTE_PLACE, object_id(place), 0, call);
-	/* A thread has a note of its own. Nobody wakes the waiters of a descriptor, so these are not counted. */
+	/* A thread has a note of its own. */
 	if (on && type != MPROF_THREAD_Task)
 		o = named(place, on, type);
-	if (on > 0)
+	if (!is_write(call))
 		w->object = o;
-	if (w->object)
-		__atomic_fetch_add(&w->object->waiters, 1, __ATOMIC_RELAXED);
+	/* A descriptor may become ready without a thread of this process: its last waker has woken earlier waits alone. */
+	if (w->object && __atomic_fetch_add(&o->waiters, 1, __ATOMIC_RELAXED) == 0 && on < 0)
+		__atomic_store_n(&o->waker, 0, __ATOMIC_RELAXED);
 	w->id = wait_id(s);
 	w->on = on;
 	w->exclusive = w->object && type == MPROF_THREAD_Mutex && !is_shared(call);
@@ -86,6 +104,14 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 	self_leave(s);
 }
 
+/* Return the thread that has woken a waiter of O, or 0. */
+static int64_t waker_of(struct object *o)
+{
+	if (o->id < 0)
+		return __atomic_exchange_n(&o->waker, 0, __ATOMIC_RELAXED);
+	return __atomic_load_n(&o->waker, __ATOMIC_RELAXED);
+}
+
 void wait_end(struct wait *w, const char *failure)
 {
 	struct object *o = w->object;
@@ -97,7 +123,7 @@ void wait_end(struct wait *w, const char *failure)
 	w->ring = NULL;
 	if (o) {
 		__atomic_fetch_sub(&o->waiters, 1, __ATOMIC_RELAXED);
-		waker = failure ? 0 : __atomic_load_n(&o->waker, __ATOMIC_RELAXED);
+		waker = failure ? 0 : waker_of(o);
 	}
 	s = r ? self_enter() : NULL;
 	if (!s)

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -35,6 +36,19 @@ static const char *failure(long result)
 	return errno == EINTR ? "interrupted by a signal" : errno == EAGAIN ? "timed out" : "failed";
 }
 
+/*
+ * Make the call EXPRESSION, which writes to FD. Those that wait for what it writes get to know who woke them, also if the
+ * call itself never waits.
+ */
+#define WRITES(call, fd, can_wait, expression)                                        \
+	({                                                                            \
+		descriptor_wakes(fd);                                                 \
+		__typeof__(expression) written_ = IO(call, fd, can_wait, expression); \
+		if (written_ < 0)                                                     \
+			descriptor_wakes_nobody(fd);                                  \
+		written_;                                                             \
+	})
+
 /* Make the call EXPRESSION on FD, and record the wait if it can wait. */
 #define IO(call, fd, can_wait, expression)                                                    \
 	((can_wait) && descriptor_waits(fd)                                                   \
@@ -58,12 +72,12 @@ WRAPPER ssize_t readv(int fd, const struct iovec *iov, int n)
 
 WRAPPER ssize_t write(int fd, const void *buffer, size_t n)
 {
-	return IO(write, fd, true, REAL(write)(fd, buffer, n));
+	return WRITES(write, fd, true, REAL(write)(fd, buffer, n));
 }
 
 WRAPPER ssize_t writev(int fd, const struct iovec *iov, int n)
 {
-	return IO(writev, fd, true, REAL(writev)(fd, iov, n));
+	return WRITES(writev, fd, true, REAL(writev)(fd, iov, n));
 }
 
 WRAPPER ssize_t recv(int fd, void *buffer, size_t n, int flags)
@@ -89,35 +103,56 @@ WRAPPER ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t n, size_t s
 		  REAL(__recvfrom_chk)(fd, buffer, n, size, flags, address, length));
 }
 
+/* Forget what is known of the descriptors that MESSAGE has brought. */
+static void received(struct msghdr *message)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		const int *fds = (const int *)CMSG_DATA(c);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++)
+			descriptor_changed(fds[i]);
+	}
+}
+
 WRAPPER ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	return IO(recvmsg, fd, !(flags & MSG_DONTWAIT), REAL(recvmsg)(fd, message, flags));
+	ssize_t r = IO(recvmsg, fd, !(flags & MSG_DONTWAIT), REAL(recvmsg)(fd, message, flags));
+
+	if (r >= 0)
+		received(message);
+	return r;
 }
 
 WRAPPER int recvmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags, struct timespec *timeout)
 {
-	return IO(recvmmsg, fd, !(flags & MSG_DONTWAIT), REAL(recvmmsg)(fd, messages, n, flags, timeout));
+	int r = IO(recvmmsg, fd, !(flags & MSG_DONTWAIT), REAL(recvmmsg)(fd, messages, n, flags, timeout));
+
+	for (int i = 0; i < r; i++)
+		received(&messages[i].msg_hdr);
+	return r;
 }
 
 WRAPPER ssize_t send(int fd, const void *buffer, size_t n, int flags)
 {
-	return IO(send, fd, !(flags & MSG_DONTWAIT), REAL(send)(fd, buffer, n, flags));
+	return WRITES(send, fd, !(flags & MSG_DONTWAIT), REAL(send)(fd, buffer, n, flags));
 }
 
 WRAPPER ssize_t sendto(int fd, const void *buffer, size_t n, int flags, const struct sockaddr *address,
 		       socklen_t length)
 {
-	return IO(sendto, fd, !(flags & MSG_DONTWAIT), REAL(sendto)(fd, buffer, n, flags, address, length));
+	return WRITES(sendto, fd, !(flags & MSG_DONTWAIT), REAL(sendto)(fd, buffer, n, flags, address, length));
 }
 
 WRAPPER ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	return IO(sendmsg, fd, !(flags & MSG_DONTWAIT), REAL(sendmsg)(fd, message, flags));
+	return WRITES(sendmsg, fd, !(flags & MSG_DONTWAIT), REAL(sendmsg)(fd, message, flags));
 }
 
 WRAPPER int sendmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags)
 {
-	return IO(sendmmsg, fd, !(flags & MSG_DONTWAIT), REAL(sendmmsg)(fd, messages, n, flags));
+	return WRITES(sendmmsg, fd, !(flags & MSG_DONTWAIT), REAL(sendmmsg)(fd, messages, n, flags));
 }
 
 WRAPPER int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
@@ -136,6 +171,16 @@ WRAPPER int accept4(int fd, struct sockaddr *restrict address, socklen_t *restri
 	return r;
 }
 
+WRAPPER int eventfd_read(int fd, eventfd_t *value)
+{
+	return IO(eventfd_read, fd, true, REAL(eventfd_read)(fd, value));
+}
+
+WRAPPER int eventfd_write(int fd, eventfd_t value)
+{
+	return WRITES(eventfd_write, fd, true, REAL(eventfd_write)(fd, value));
+}
+
 WRAPPER int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	return IO(connect, fd, true, REAL(connect)(fd, address, length));
@@ -143,10 +188,17 @@ WRAPPER int connect(int fd, const struct sockaddr *address, socklen_t length)
 
 /* ---- waits for several descriptors ---- */
 
+/* Return the number that stands for FD, which has the name of the file that it is now. */
+static int64_t named(int fd)
+{
+	(void)descriptor_waits(fd);
+	return RUN_ID_FD(fd);
+}
+
 /* Return the number that stands for what poll() waits for. */
 static int64_t polled(const struct pollfd *fds, nfds_t n)
 {
-	return n == 1 && fds->fd >= 0 ? RUN_ID_FD(fds->fd) : 0;
+	return n == 1 && fds->fd >= 0 ? named(fds->fd) : 0;
 }
 
 static bool is_zero(const struct timespec *timeout)
@@ -192,64 +244,50 @@ WRAPPER int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *re
 
 WRAPPER int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
 {
-	return POLL(epoll_wait, !timeout, RUN_ID_FD(fd), REAL(epoll_wait)(fd, events, n, timeout));
+	return POLL(epoll_wait, !timeout, named(fd), REAL(epoll_wait)(fd, events, n, timeout));
 }
 
 WRAPPER int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask)
 {
-	return POLL(epoll_pwait, !timeout, RUN_ID_FD(fd), REAL(epoll_pwait)(fd, events, n, timeout, mask));
+	return POLL(epoll_pwait, !timeout, named(fd), REAL(epoll_pwait)(fd, events, n, timeout, mask));
 }
 
 WRAPPER int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
 			 const sigset_t *mask)
 {
-	return POLL(epoll_pwait2, is_zero(timeout), RUN_ID_FD(fd), REAL(epoll_pwait2)(fd, events, n, timeout, mask));
+	return POLL(epoll_pwait2, is_zero(timeout), named(fd), REAL(epoll_pwait2)(fd, events, n, timeout, mask));
 }
 
-/* ---- calls that change what a descriptor is ---- */
-
-WRAPPER int close(int fd)
-{
-	descriptor_changed(fd);
-	return REAL(close)(fd);
-}
-
-WRAPPER int dup2(int fd, int to)
-{
-	int r = REAL(dup2)(fd, to);
-
-	descriptor_changed(r);
-	return r;
-}
-
-WRAPPER int dup3(int fd, int to, int flags)
-{
-	int r = REAL(dup3)(fd, to, flags);
-
-	descriptor_changed(r);
-	return r;
-}
+/* ---- calls that change the mode of a descriptor ---- */
 
 /* The third argument of fcntl() and ioctl() is a number, a pointer or absent: pass it on as it is. */
-#define CONTROL(name, type)                               \
-	WRAPPER int name(int fd, type command, ...)       \
-	{                                                 \
-		va_list list;                             \
-		void *argument;                           \
-		int r;                                    \
-                                                          \
-		va_start(list, command);                  \
-		argument = va_arg(list, void *);          \
-		va_end(list);                             \
-		r = REAL(name)(fd, command, argument);    \
-		if (changes_mode((unsigned long)command)) \
-			descriptor_changed(fd);           \
-		return r;                                 \
+#define CONTROL(name, type)                                  \
+	WRAPPER int name(int fd, type command, ...)          \
+	{                                                    \
+		va_list list;                                \
+		void *argument;                              \
+		int r;                                       \
+                                                             \
+		va_start(list, command);                     \
+		argument = va_arg(list, void *);             \
+		va_end(list);                                \
+		r = REAL(name)(fd, command, argument);       \
+		if (changes_mode((unsigned long)command))    \
+			descriptor_mode_changed(fd);         \
+		else if (makes_copy((unsigned long)command)) \
+			descriptor_copies(fd, r);            \
+		return r;                                    \
 	}
 
 static bool changes_mode(unsigned long command)
 {
 	return command == F_SETFL || command == FIONBIO;
+}
+
+/* No command of ioctl() has these numbers. */
+static bool makes_copy(unsigned long command)
+{
+	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;
 }
 
 CONTROL(fcntl, int)

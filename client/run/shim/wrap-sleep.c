@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "real.h"
 #include "seccomp.h"
 #include "shim.h"
@@ -163,9 +164,37 @@ static long seccomp_call(const long *a)
 	return r;
 }
 
+/* The system call NUMBER with the first argument A has returned R: forget what is known of a descriptor that it closed or made. */
+static void descriptor_follows(long number, long a, long r)
+{
+	switch (number) {
+	case SYS_close:
+		descriptor_changed((int)a);
+		break;
+	case SYS_accept4:
+	case SYS_dup:
+	case SYS_dup3:
+	case SYS_eventfd2:
+	case SYS_memfd_create:
+	case SYS_openat:
+	case SYS_pidfd_getfd:
+	case SYS_signalfd4:
+	case SYS_socket:
+	case SYS_timerfd_create:
+		descriptor_changed((int)r);
+		break;
+	case SYS_pipe2:
+		for (int i = 0; r == 0 && i < 2; i++)
+			descriptor_changed(((const int *)a)[i]);
+		break;
+	default:
+		break;
+	}
+}
+
 WRAPPER long syscall(long number, ...)
 {
-	long a[6];
+	long a[6], r;
 	va_list list;
 
 	va_start(list, number);
@@ -181,5 +210,7 @@ WRAPPER long syscall(long number, ...)
 			       failure(result));
 	if (number == SYS_futex && futex_wakes(a[1]))
 		wake(HERE, a[0], MPROF_THREAD_Condition);
-	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	descriptor_follows(number, a[0], r);
+	return r;
 }

@@ -160,6 +160,8 @@ int main(int argc, char **argv)
 		return printf("%d\n", (int)getpid()) < 0;
 	if (strcmp(name, "raise") == 0)
 		return raise(number);
+	if (strcmp(name, "reuse") == 0 && argc > 3)
+		return program_reuse(argv[2], argv[3]);
 	if (strcmp(name, "random") == 0)
 		return program_random((unsigned int)number);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)

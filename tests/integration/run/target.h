@@ -39,6 +39,7 @@ int program_cancel(void);
 int program_errno(void);
 int program_signals(void);
 int program_random(unsigned int seed);
+int program_reuse(const char *closing, const char *opening);
 int program_many(void);
 int program_fork(void);
 int program_daemon(void);

@@ -18,6 +18,45 @@
 	X(close, close(file), close(-1), NONE)                                                                         \
 	X(dup2, is_descriptor(dup2(side[0], 50)), dup2(-1, 50), NONE)                                                  \
 	X(dup3, is_descriptor(dup3(side[0], 50, O_CLOEXEC)), dup3(side[0], side[0], 0), NONE)                          \
+	X(close_range, closed_range(), close_range(9, 8, 0), NONE)                                                     \
+	X(closefrom, (closefrom(60), 0), NONE, NONE)                                                                   \
+	X(creat, is_descriptor(creat("/dev/null", 0600)), creat("/dev/null/x", 0600), NONE)                            \
+	X(creat64, is_descriptor(creat64("/dev/null", 0600)), creat64("/dev/null/x", 0600), NONE)                      \
+	X(dup, is_descriptor(dup(side[0])), dup(-1), NONE)                                                             \
+	X(epoll_create, is_descriptor(epoll_create(1)), epoll_create(0), NONE)                                         \
+	X(epoll_create1, is_descriptor(epoll_create1(EPOLL_CLOEXEC)), epoll_create1(1), NONE)                          \
+	X(epoll_ctl, epoll_ctl(epoll_ready, EPOLL_CTL_DEL, side[0], NULL),                                             \
+	  epoll_ctl(epoll_ready, EPOLL_CTL_DEL, side[1], NULL), NONE)                                                  \
+	X(eventfd, is_descriptor(eventfd(1, EFD_CLOEXEC)), eventfd(1, -1), NONE)                                       \
+	X(eventfd_read, eventfd_read(eventfd(3, 0), &count) * 10 + (long)count, eventfd_read(-1, &count),              \
+	  eventfd_read(eventfd(0, 0), &count))                                                                         \
+	X(eventfd_write, eventfd_write(eventfd(3, 0), 1), eventfd_write(-1, 1), eventfd_write(full_eventfd(), 2))      \
+	X(fclose, fclose(fdopen(dup(file), "r")), NONE, NONE)                                                          \
+	X(freopen, freopened(freopen), freopen("/dev/null/x", "r", fdopen(dup(file), "r")) ? 1 : 0, NONE)              \
+	X(freopen64, freopened(freopen64), freopen64("/dev/null/x", "r", fdopen(dup(file), "r")) ? 1 : 0, NONE)        \
+	X(closedir, closedir(opendir("/")), closedir(no_directory), NONE)                                              \
+	X(inotify_init, is_descriptor(inotify_init()), NONE, NONE)                                                     \
+	X(inotify_init1, is_descriptor(inotify_init1(0)), inotify_init1(1), NONE)                                      \
+	X(memfd_create, is_descriptor(memfd_create("twin", 0)), memfd_create("twin", 0xffff), NONE)                    \
+	X(open, is_descriptor(open("/dev/null", O_RDONLY)), open("/dev/null/x", O_CREAT | O_RDONLY, 0600), NONE)       \
+	X(open64, is_descriptor(open64("/dev/null", O_RDONLY)), open64("/dev/null/x", O_RDONLY), NONE)                 \
+	X(openat, is_descriptor(openat(AT_FDCWD, "/dev/null", O_RDONLY)), openat(-1, "x", O_RDONLY), NONE)             \
+	X(openat64, is_descriptor(openat64(AT_FDCWD, "/dev/null", O_RDONLY)), openat64(-1, "x", O_RDONLY), NONE)       \
+	X(open_2, file_mode(open("twin-mode", O_CREAT | O_WRONLY, 0640)), NONE, NONE)                                  \
+	X(openat_2, file_mode(openat(AT_FDCWD, ".", O_TMPFILE | O_WRONLY, 0640)), NONE, NONE)                          \
+	X(__open_2, is_descriptor(__open_2("/dev/null", O_RDONLY)), __open_2("/dev/null/x", O_RDONLY), NONE)           \
+	X(__open64_2, is_descriptor(__open64_2("/dev/null", O_RDONLY)), __open64_2("/dev/null/x", O_RDONLY), NONE)     \
+	X(__openat_2, is_descriptor(__openat_2(AT_FDCWD, "/dev/null", O_RDONLY)), __openat_2(-1, "x", O_RDONLY), NONE) \
+	X(__openat64_2, is_descriptor(__openat64_2(AT_FDCWD, "/dev/null", O_RDONLY)), __openat64_2(-1, "x", O_RDONLY), \
+	  NONE)                                                                                                        \
+	X(pclose, pclosed(), NONE, NONE)                                                                               \
+	X(pipe, pipe(made), pipe(no_pair), NONE)                                                                       \
+	X(pipe2, pipe2(made, O_NONBLOCK), pipe2(made, -1), NONE)                                                       \
+	X(posix_openpt, is_descriptor(posix_openpt(O_RDWR)), NONE, NONE)                                               \
+	X(signalfd, is_descriptor(signalfd(-1, &second, 0)), signalfd(-1, &second, -1), NONE)                          \
+	X(socket, is_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)), socket(-1, -1, -1), NONE)            \
+	X(socketpair, socketpair(AF_UNIX, SOCK_STREAM, 0, made), socketpair(AF_INET, SOCK_STREAM, 0, made), NONE)      \
+	X(timerfd_create, is_descriptor(timerfd_create(CLOCK_MONOTONIC, 0)), timerfd_create(-1, 0), NONE)              \
 	X(fcntl, fcntl(file, F_SETLKW, &unlock), fcntl(-1, F_GETFL), fcntl(file, F_SETLKW, locked_by_another()))       \
 	X(fcntl_2, fcntl(side[0], F_SETFL, O_NONBLOCK), fcntl(side[0], 9999), NONE)                                    \
 	X(fcntl64, fcntl64(file, F_SETLKW, &unlock), fcntl64(-1, F_GETFL),                                             \

@@ -8,6 +8,7 @@
  *   interrupted  a call that waits until a signal comes
  *   handler      the same as calm in a signal handler that interrupts a thread that locks and unlocks
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,14 +17,19 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -36,6 +42,10 @@
 #define FULL 65536
 #define NONE (-12345) /* no such call */
 
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dir, const char *path, int flags);
+int __openat64_2(int dir, const char *path, int flags);
 ssize_t __read_chk(int fd, void *buffer, size_t n, size_t size);
 ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t size, int flags);
 ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t n, size_t size, int flags,
@@ -76,6 +86,9 @@ static struct timeval zero_us;
 static struct rusage usage;
 static int status;
 static pid_t child;
+static int made[2], *volatile no_pair = (int *)8;
+static DIR *volatile no_directory;
+static eventfd_t count;
 
 static void *wait_for_go(void *nothing)
 {
@@ -353,6 +366,45 @@ static struct flock *locked_by_another(void)
 	return &all;
 }
 
+static long closed_range(void)
+{
+	int fd = dup2(side[0], 60), r = close_range(60, 61, 0);
+
+	return r < 0 ? r : fcntl(fd, F_GETFD);
+}
+
+static int full_eventfd(void)
+{
+	int fd = eventfd(0, 0);
+	const eventfd_t most = UINT64_MAX - 1;
+
+	CHECK(write(fd, &most, sizeof(most)) == sizeof(most));
+	return fd;
+}
+
+static long freopened(FILE *(*way)(const char *restrict, const char *restrict, FILE *restrict))
+{
+	FILE *f = way("/dev/null", "w", fdopen(dup(file), "r"));
+
+	return f ? fclose(f) : -1;
+}
+
+static long pclosed(void)
+{
+	FILE *f = popen("exit 7", "r");
+
+	return f ? WEXITSTATUS(pclose(f)) : -1;
+}
+
+static long file_mode(int fd)
+{
+	struct stat st;
+
+	CHECK(fd >= 0 && fstat(fd, &st) == 0);
+	unlink("twin-mode");
+	return st.st_mode & 0777;
+}
+
 static struct flock unlock = {.l_type = F_UNLCK};
 
 /* ---- the rows ---- */
@@ -499,9 +551,9 @@ static void *contend(void *nothing)
 }
 
 /* The functions that POSIX allows in signal handlers. */
-static const char safe[] =
-	" accept close connect dup2 fcntl fcntl64 nanosleep poll pselect read recv recvfrom recvmsg select sem_post"
-	" send sendmsg sendto sleep wait waitpid write ";
+static const char safe[] = " accept close connect creat creat64 dup dup2 open open64 openat openat64 pipe socket "
+			   "socketpair fcntl fcntl64 nanosleep poll pselect read recv recvfrom recvmsg select sem_post"
+			   " send sendmsg sendto sleep wait waitpid write ";
 
 static void ask_handler(const struct row *r)
 {
