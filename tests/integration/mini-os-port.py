@@ -102,12 +102,12 @@ class Trace(unittest.TestCase):
         return run(CTL, *words, self.ring)
 
     def lost(self):
-        """why names the lost wake-up: the thread and the semaphore."""
+        """why names the semaphore whose signal was lost when it was initialised again, the thread, and who signalled."""
         answers = json.loads(self.ctl("--json", "why"))["answers"]
-        found = [answer for answer in answers if answer["verdict"] == "missed-signal"]
+        found = [answer for answer in answers if answer["verdict"] == "idle-or-missed"]
         self.assertEqual(len(found), 1, [answer["verdict"] for answer in answers])
         text = self.ctl("why")
-        for part in ('"client"', '"answer"', "missed wake-up", '"resolver"', '"down answer"'):
+        for part in ('"client"', '"answer"', "came while nobody waited for it. A semaphore keeps a signal: ", '"resolver"', '"down answer"'):
             self.assertIn(part, text)
 
     def ends(self, console):

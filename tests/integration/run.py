@@ -497,8 +497,7 @@ DEADLOCK = (
 )
 MISSED = (
     r'waits on -\d+ \(Wait, "pthread_cond_wait in consume\(\) at threads\.c:\d+"\)',
-    r'missed wake-up: \d+ \(Condition, "condition"\) was signalled by \d+ \(Task, "producer"\)',
-    r'\(Task, "consumer"\) began to wait at',
+    r'idle, or missed: the last (?:\d+ signals, the last one|signal,) by \d+ \(Task, "producer"\) at [\d.]+, came while nobody waited for \w+\. \d+ \(Task, "consumer"\)',
 )
 
 
@@ -532,11 +531,36 @@ class Answers(Case):
         self.check(self.why("why", *glob.glob(f"{directory}/*")), DEADLOCK)
 
     def test_missed_signal(self):
-        """Two waits before the one that misses its signal got theirs."""
+        """Two waits before the one that misses its signal got theirs, and the producer has the mutex when it signals."""
         process, directory = self.hang("missed", "pthread_cond_wait", 1)
-        self.until(lambda: "missed wake-up" in self.why("why", directory))
+        self.until(lambda: "idle, or missed" in self.why("why", directory))
         self.check(self.why("why", directory), MISSED)
         process.kill()
+
+    def test_idle_pool(self):
+        """The last signals came while all workers were busy; then the workers emptied the queue."""
+        _, directory = self.hang("idle-pool", "pthread_cond_wait", 3)
+        self.until(lambda: self.why("why", directory).count("idle, or missed: ") == 3)
+        self.check(self.why("why", directory), (r"idle, or missed: the last 20 signals, the last one by \d+ \(Task,",))
+        self.assertNotIn("missed wake-up", self.why("why", directory))
+
+    def test_holder_ends(self):
+        """The holder of a mutex ended: while the program hangs, and after it was killed."""
+        process, directory = self.hang("holder-ends", "pthread_mutex_lock", 1)
+        line = r'\d+ \(Mutex, "queue_lock"\) is not released: its holder \d+ \(Task, "holder"\) ended at [\d.]+ without releasing it\.\n'
+        self.until(lambda: re.search(line, self.why("why", directory)))
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        self.check(self.why("why", directory), (line, r'which is held by \d+ \(Task, "holder"\)\n'))
+
+    def test_waits_for_itself(self):
+        """A thread that locks its own mutex again."""
+        process, directory = self.hang("waits-for-itself", "pthread_mutex_lock", 1)
+        line = rf'deadlock: {process.pid} \(Task, "[^"]*"\) waits for itself: it holds \d+ \(Mutex, "queue_lock"\) already\.\n'
+        self.until(lambda: re.search(line, self.why("why", directory)))
+        answer = json.loads(self.why("why", "--json", directory))["answers"][0]
+        self.assertEqual((answer["verdict"], answer["holder"]["itself"], answer["holder"]["thread"]), ("circle", True, process.pid))
 
     def test_ends_with_its_process(self):
         """Idle workers end with their process: by the return of main(), and by _exit() in a child."""

@@ -246,6 +246,13 @@ class Eio(unittest.TestCase):
         self.assertIn('waits on 11 (Promise, "reply 3")\n', out)
         self.assertRegex(out, r'\n11 \(Promise, "reply 3"\) is unresolved since .* nothing has resolved it\.\n')
         self.assertNotIn('"request 1"', out)
+        # The mutex has a holder, which waits for its own cancellation.
+        self.assertIn("waits on 5 (Mutex)\n", out)
+        self.assertIn('which is held by 6 (Task, "server holds the lock and stops serving")\n', out)
+        self.assertRegex(out, r'which waits on -\d+ \(Wait, "await_cancel"\)\n')
+        answer = json.loads(ctl("why", "--json", ring("eio-hang"), "16")[1])["answers"][0]
+        self.assertEqual((answer["holder"]["thread"], answer["holder"]["type"]), (6, "Task"))
+        self.assertEqual((answer["holder"]["holds"]["thread"], answer["holder"]["ended_ns"], answer["holder"]["itself"]), (5, None, False))
 
     def test_domains(self):
         """Domains share their ids: a fibre of one waits for a promise of the other, which is one thread."""

@@ -28,6 +28,23 @@ static struct mprof_why_answer ask(const struct story *s, int64_t id)
 	return a;
 }
 
+/* Put the lines of the explanation of thread ID into TEXT, which has SIZE bytes. */
+static void explain(const struct story *s, int64_t id, char *text, size_t size)
+{
+	struct mprof_explanation *e = mprof_explanation_new(s->v, s->w, NULL);
+	const struct mprof_explanation_piece *pieces;
+	size_t used = 0;
+	uint32_t n;
+
+	CHECK_EQ_INT(mprof_explanation_why(e, thread(s, id)), MPROF_OK);
+	pieces = mprof_explanation_pieces(e, &n);
+	for (uint32_t i = 0; i < n && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%.*s",
+					 i && pieces[i].line != pieces[i - 1].line ? "\n" : "", (int)pieces[i].bytes,
+					 mprof_explanation_text(e) + pieces[i].offset);
+	mprof_explanation_free(e);
+}
+
 /*
  * Thread 1 waits on thread 2. The condition 9 creates thread 2 at 20, after a signal event that
  * says that the wait begins.
@@ -378,7 +395,7 @@ static void test_looked_at_itself(void)
 
 	TELL(&s, lines);
 	a = ask(&s, 1);
-	CHECK_EQ_INT(a.verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_IDLE_OR_MISSED);
 	CHECK_EQ_INT(id_of(&s, a.root), 9);
 	CHECK_EQ_INT(id_of(&s, a.condition), 9);
 	CHECK_EQ_UINT(a.since, 25);
@@ -442,10 +459,86 @@ static void test_semaphore_keeps_signals(void)
 
 	TELL(&s, one_left);
 	a = ask(&s, 1);
-	CHECK_EQ_INT(a.verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_IDLE_OR_MISSED);
 	CHECK_EQ_UINT(time_of(&s, a.lost_signal), 6);
 	CHECK_EQ_UINT(a.lost_signals, 1);
 	story_deinit(&s);
+}
+
+/*
+ * A thread that was woken through the condition before may have seen what the last signal was for: it is idle, or
+ * has missed that signal. A thread that another one woke, and one that a wait of its own ended, was not.
+ */
+static void test_woken_before(void)
+{
+#define WOKEN(reader)                                                                                    \
+	CREATES(1, 0, 9, Condition), CREATES(2, 0, 1, Task), MARKS(2, 1), CREATES(3, 9, 20, Task),       \
+		DOES(4, try_read, reader, 20), DOES(5, signal_noswitch, 9, 5), DOES(6, fulfills, 5, 20), \
+		DOES(7, read, reader, 20), DOES(10, signal_noswitch, 9, 5), DOES(12, signal_noswitch, 9, 6)
+	static const struct line itself[] = {WOKEN(1), CREATES(20, 9, 2, Task), DOES(23, try_read, 1, 2)};
+	static const struct line another[] = {WOKEN(3), CREATES(20, 9, 2, Task), DOES(23, try_read, 1, 2)};
+	struct mprof_why_answer a;
+	char text[2000];
+	struct story s;
+
+	TELL(&s, itself);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_IDLE_OR_MISSED);
+	CHECK_EQ_UINT(time_of(&s, a.lost_signal), 12);
+	CHECK_EQ_UINT(a.lost_signals, 2);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text,
+		     "\nidle, or missed: the last 2 signals, the last one by 6 (Unknown) at 0.000000012, came while "
+		     "nobody waited for them. 1 (Task) was woken through it before, and may have seen what they "
+		     "were for."));
+	CHECK(!strstr(text, "missed wake-up"));
+	story_deinit(&s);
+	TELL(&s, another);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_MISSED_SIGNAL);
+	story_deinit(&s);
+#undef WOKEN
+}
+
+/* A lock whose holder the trace names: the holder waits, has ended, or is the waiting thread itself. */
+static void test_holders(void)
+{
+#define HELD(holder)                                                                          \
+	CREATES(1, 0, 1, Task), CREATES(1, 0, 3, Task), CREATES(2, 0, 9, Mutex), MARKS(3, 1), \
+		DOES(10, try_read, 9, holder), DOES(10, try_read, 1, 9)
+	static const struct line waits[] = {HELD(3), CREATES(20, 3, 4, Wait), DOES(21, try_read, 3, 4)};
+	static const struct line ended[] = {HELD(3), DOES(12, fulfills, 3, 3)};
+	static const struct line released[] = {HELD(3), DOES(12, fulfills, 3, 3), DOES(13, read_later, 9, 3)};
+	static const struct line itself[] = {HELD(1)};
+	struct mprof_why_answer a;
+	char text[2000];
+	struct story s;
+
+	TELL(&s, waits);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_RESOLVED);
+	CHECK_EQ_INT(id_of(&s, a.held), 9);
+	CHECK_EQ_INT(id_of(&s, a.holder), 3);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, "  waits on 9 (Mutex)\n  0.000000010  which is held by 3 (Task)\n"));
+	story_deinit(&s);
+	TELL(&s, ended);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_HOLDER_ENDED);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text,
+		     "\n9 (Mutex) is not released: its holder 3 (Task) ended at 0.000000012 without releasing it."));
+	story_deinit(&s);
+	TELL(&s, released);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_NEVER_SIGNALLED);
+	CHECK_EQ_UINT(ask(&s, 1).holder, MPROF_NONE);
+	story_deinit(&s);
+	TELL(&s, itself);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_CYCLE);
+	CHECK_EQ_INT(id_of(&s, a.holder), 1);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, "\ndeadlock: 1 (Task) waits for itself: it holds 9 (Mutex) already."));
+	story_deinit(&s);
+#undef HELD
 }
 
 /*
@@ -860,23 +953,6 @@ static void test_waited(void)
 	story_deinit(&s);
 }
 
-/* Put the lines of the explanation of thread ID into TEXT, which has SIZE bytes. */
-static void explain(const struct story *s, int64_t id, char *text, size_t size)
-{
-	struct mprof_explanation *e = mprof_explanation_new(s->v, s->w, NULL);
-	const struct mprof_explanation_piece *pieces;
-	size_t used = 0;
-	uint32_t n;
-
-	CHECK_EQ_INT(mprof_explanation_why(e, thread(s, id)), MPROF_OK);
-	pieces = mprof_explanation_pieces(e, &n);
-	for (uint32_t i = 0; i < n && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%.*s",
-					 i && pieces[i].line != pieces[i - 1].line ? "\n" : "", (int)pieces[i].bytes,
-					 mprof_explanation_text(e) + pieces[i].offset);
-	mprof_explanation_free(e);
-}
-
 /* One signal is one, and two are two. */
 static void test_numbers_of_signals(void)
 {
@@ -1042,6 +1118,8 @@ static void test_no_memory(void)
 int main(void)
 {
 	CHECK_RUN(test_waited);
+	CHECK_RUN(test_woken_before);
+	CHECK_RUN(test_holders);
 	CHECK_RUN(test_numbers_of_signals);
 	CHECK_RUN(test_vcpus);
 	CHECK_RUN(test_missed_signal);

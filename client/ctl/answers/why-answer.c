@@ -73,6 +73,8 @@ static const char *verdict_name(enum mprof_why_verdict verdict)
 		[MPROF_WHY_NEVER_SIGNALLED] = "never-signalled",
 		[MPROF_WHY_NEVER_RESOLVED] = "never-resolved",
 		[MPROF_WHY_CYCLE] = "circle",
+		[MPROF_WHY_IDLE_OR_MISSED] = "idle-or-missed",
+		[MPROF_WHY_HOLDER_ENDED] = "holder-ended",
 	};
 
 	return names[verdict];
@@ -116,6 +118,25 @@ static json_t *root_json(const struct subject *s, uint32_t root, uint64_t since)
 	return object;
 }
 
+/* Return the holder of the chain's last lock that the trace names, and that lock; JSON null without one. */
+static json_t *holder_json(const struct subject *s, const struct mprof_why_answer *a)
+{
+	const struct mprof_thread *holder;
+	json_t *object;
+
+	if (a->holder == MPROF_NONE)
+		return json_null();
+	holder = &s->view->threads[a->holder];
+	object = who(s, a->holder, a->since);
+	if (json_is_null(object))
+		return object;
+	json_object_set_new(object, "holds", who(s, a->held, a->since));
+	json_object_set_new(object, "ended_ns",
+			    holder->flags & MPROF_THREAD_RESOLVED ? modeller_time(holder->end) : json_null());
+	json_object_set_new(object, "itself", json_boolean(a->cycle));
+	return object;
+}
+
 /* Set the members of OBJECT on the condition at the end of the chain of waiting threads. */
 static void put_condition(const struct subject *s, const struct mprof_why_answer *a, json_t *object)
 {
@@ -153,6 +174,7 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	json_object_set_new(object, "chain", chain_json(&t, &a));
 	json_object_set_new(object, "root", root_json(&t, a.root, a.since));
 	json_object_set_new(object, "like", like_json(&t, a.similar));
+	json_object_set_new(object, "holder", holder_json(&t, &a));
 	put_condition(&t, &a, object);
 	return object;
 }

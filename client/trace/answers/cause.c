@@ -195,7 +195,8 @@ static unsigned rank(enum mprof_why_verdict verdict)
 	static const unsigned char ranks[] = {
 		[MPROF_WHY_MISSED_SIGNAL] = 0,	 [MPROF_WHY_MISSED_RESOLVE] = 0,  [MPROF_WHY_NOT_WOKEN] = 1,
 		[MPROF_WHY_NEVER_SIGNALLED] = 2, [MPROF_WHY_SIGNALLED_SINCE] = 3, [MPROF_WHY_NEVER_RESOLVED] = 4,
-		[MPROF_WHY_CYCLE] = 5,		 [MPROF_WHY_RESOLVED] = 6,
+		[MPROF_WHY_CYCLE] = 5,		 [MPROF_WHY_RESOLVED] = 6,	  [MPROF_WHY_HOLDER_ENDED] = 0,
+		[MPROF_WHY_IDLE_OR_MISSED] = 4,
 	};
 
 	return ranks[verdict];
@@ -227,6 +228,7 @@ static void put_answer(const struct finder *f, enum mprof_cause_kind kind, const
 		[MPROF_WHY_MISSED_RESOLVE] = "resolution",   [MPROF_WHY_NOT_WOKEN] = "not woken",
 		[MPROF_WHY_SIGNALLED_SINCE] = "signalled",   [MPROF_WHY_NEVER_SIGNALLED] = "not signalled",
 		[MPROF_WHY_NEVER_RESOLVED] = "not resolved", [MPROF_WHY_CYCLE] = "cycle",
+		[MPROF_WHY_IDLE_OR_MISSED] = "idle",	     [MPROF_WHY_HOLDER_ENDED] = "holder ended",
 	};
 
 	begin(f, kind, a->thread);

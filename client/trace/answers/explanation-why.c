@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "explanation-parts.h"
+#include "why-index.h"
 
 #define WAITS_MAX 8u /* waits of a resolved thread that are told, each for the next thread */
 
@@ -131,11 +132,15 @@ static void tell_chain(const struct why_text *w)
 	const struct mprof_interaction *link;
 
 	for (i = 0; i < links && i < MPROF_EXPLANATION_LINKS; i++) {
+		const char *does = i && why_is_lock(explain_thread(w->e, thread)) ? "  which is held by "
+				   : i						  ? "  which waits on "
+										  : "  waits on ";
+
 		link = interaction(w, mprof_why_link(w->e->why, thread));
 		thread = mprof_why_final(w->e->why, link->other);
 		explain_put(w->e, "  ");
 		explain_time(w->e, link->time);
-		explain_put(w->e, i ? "  which waits on " : "  waits on ");
+		explain_put(w->e, "%s", does);
 		explain_who(w->e, thread, link->time);
 		explain_line(w->e);
 	}
@@ -170,6 +175,43 @@ static void say_missed_signal(const struct why_text *w)
 	}
 }
 
+/* Append the number of the last signals, for which nobody waited, and the last of them. */
+static void tell_unheard(const struct why_text *w)
+{
+	if (w->a->lost_signals == 1)
+		explain_put(w->e, "the last signal, by ");
+	else
+		explain_put(w->e, "the last %" PRIu32 " signals, the last one by ", w->a->lost_signals);
+	tell_signal(w, w->a->lost_signal);
+	explain_put(w->e, w->a->lost_signals == 1 ? ", came while nobody waited for it"
+						  : ", came while nobody waited for them");
+}
+
+static void say_idle_or_missed(const struct why_text *w)
+{
+	const struct mprof_thread *condition = explain_thread(w->e, w->a->condition);
+
+	explain_who(w->e, w->a->condition, w->a->since);
+	explain_put(w->e, " is waited for since ");
+	explain_time(w->e, w->a->since);
+	explain_put(w->e, ", and no signal came in the ");
+	explain_span(w->e, w->a->since, w->a->end);
+	explain_put(w->e, " from then to the end of the trace.");
+	explain_line(w->e);
+	if (why_is_lock(condition)) {
+		tell_unheard(w);
+		explain_put(w->e, ". A %s keeps a signal: another thread took it unseen, or it was initialised again.",
+			    condition->type == MPROF_THREAD_Mutex ? "mutex" : "semaphore");
+	} else {
+		explain_put(w->e, "idle, or missed: ");
+		tell_unheard(w);
+		explain_put(w->e, ". ");
+		explain_who(w->e, w->a->waiter == w->a->root ? w->a->thread : w->a->waiter, w->a->since);
+		explain_put(w->e, " was woken through it before, and may have seen what they were for.");
+	}
+	explain_line(w->e);
+}
+
 static void tell_root_resolution(const struct why_text *w)
 {
 	explain_put(w->e, " was resolved by ");
@@ -192,6 +234,17 @@ static void say_not_woken(const struct why_text *w)
 	explain_put(w->e, ", and what waits on it has not run since, up to ");
 	explain_time(w->e, w->a->end);
 	explain_put(w->e, ".");
+	explain_line(w->e);
+}
+
+static void say_holder_ended(const struct why_text *w)
+{
+	explain_who(w->e, w->a->held, w->a->since);
+	explain_put(w->e, " is not released: its holder ");
+	tell_root(w);
+	explain_put(w->e, " ended at ");
+	explain_time(w->e, w->root->end);
+	explain_put(w->e, " without releasing it.");
 	explain_line(w->e);
 }
 
@@ -255,6 +308,15 @@ static void say_never_resolved(const struct why_text *w)
 
 static void say_circle(const struct why_text *w)
 {
+	if (w->a->holder != MPROF_NONE) {
+		explain_put(w->e, "deadlock: ");
+		explain_who(w->e, w->a->holder, w->a->since);
+		explain_put(w->e, " waits for itself: it holds ");
+		explain_who(w->e, w->a->held, w->a->since);
+		explain_put(w->e, " already.");
+		explain_line(w->e);
+		return;
+	}
 	explain_put(w->e, "deadlock: each thread of this cycle waits for the next; it comes back to ");
 	tell_root(w);
 	explain_put(w->e, ".");
@@ -270,6 +332,8 @@ static void (*const verdicts[])(const struct why_text *w) = {
 	[MPROF_WHY_NEVER_SIGNALLED] = say_never_signalled,
 	[MPROF_WHY_NEVER_RESOLVED] = say_never_resolved,
 	[MPROF_WHY_CYCLE] = say_circle,
+	[MPROF_WHY_IDLE_OR_MISSED] = say_idle_or_missed,
+	[MPROF_WHY_HOLDER_ENDED] = say_holder_ended,
 };
 
 /*
@@ -278,7 +342,7 @@ static void (*const verdicts[])(const struct why_text *w) = {
  */
 static void tell_helpers(const struct why_text *w)
 {
-	if (w->a->lost_signal != MPROF_NONE) {
+	if (w->a->verdict == MPROF_WHY_MISSED_SIGNAL) {
 		explain_put(w->e, "could have resolved it: ");
 		explain_who(w->e, interaction(w, w->a->lost_signal)->thread, interaction(w, w->a->lost_signal)->time);
 		explain_put(w->e, ", by a signal after that time");

@@ -143,10 +143,11 @@ static bool reserve(struct mprof_why *w)
 	w->root = malloc(n * sizeof(*w->root));
 	w->depth = malloc(n * sizeof(*w->depth));
 	w->looked = malloc(n * sizeof(*w->looked));
+	w->reader = malloc(n * sizeof(*w->reader));
 	w->ends = malloc(n * sizeof(*w->ends));
 	w->similar = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->similar));
 	w->last = malloc(((size_t)w->view->n_streams + 1) * 2 * sizeof(*w->last));
-	return w->final && w->link && w->root && w->depth && w->looked && w->ends && w->similar && w->last;
+	return w->final && w->link && w->root && w->depth && w->looked && w->reader && w->ends && w->similar && w->last;
 }
 
 static void find_finals(struct mprof_why *w)
@@ -194,11 +195,14 @@ static void find_links(struct mprof_why *w)
 
 	memset(w->link, 0xff, w->view->n_threads * sizeof(*w->link));
 	memset(w->looked, 0xff, w->view->n_threads * sizeof(*w->looked));
+	memset(w->reader, 0xff, w->view->n_threads * sizeof(*w->reader));
 	for (uint32_t i = 0; i < w->view->n_interactions; i++) {
 		if (it[i].kind != MPROF_INTERACTION_TRY_READ && it[i].kind != MPROF_INTERACTION_READ)
 			continue;
 		if (it[i].time < w->looked[it[i].other] && !why_at_place(w, it[i].thread))
 			w->looked[it[i].other] = it[i].time;
+		if (it[i].kind == MPROF_INTERACTION_READ)
+			w->reader[it[i].other] = w->final[it[i].thread];
 		note_look(w, i);
 	}
 }
@@ -353,6 +357,7 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	free(w->root);
 	free(w->depth);
 	free(w->looked);
+	free(w->reader);
 	free(w->similar);
 	free(w->ends);
 	free(w->last);

@@ -44,6 +44,7 @@ struct mprof_why {
 	 * has created; UINT64_MAX if there is none.
 	 */
 	uint64_t *looked;
+	uint32_t *reader; /* the last thread that read it, as it became in the end, or MPROF_NONE */
 	/* By thread: */
 	struct buckets signals; /* interactions that are signals, by receiver */
 	struct buckets made;	/* created threads, by creator; waits of a place by what they wait for */
@@ -61,6 +62,12 @@ struct mprof_why {
 	 */
 	uint32_t *last;
 };
+
+/* Return whether T is a lock: the thread that it waits on holds it. */
+static inline bool why_is_lock(const struct mprof_thread *t)
+{
+	return t->type == MPROF_THREAD_Mutex || t->type == MPROF_THREAD_Semaphore;
+}
 
 static inline bool why_resolved(const struct mprof_why *w, uint32_t thread)
 {

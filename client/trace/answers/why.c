@@ -6,13 +6,15 @@
  * MPROF_INTERACTION_BEGINS_WAIT; other recorders write no such signal. Any other signal is a
  * wake-up. A wake-up is lost if no thread waits at that time, which is so when all threads that the
  * condition has created are resolved. A wait that begins after a lost wake-up, with no other
- * wake-up between, has missed it.
+ * wake-up between, has missed it, if the waiting thread cannot have known of that wake-up. A thread that was
+ * woken through the condition before may have: it may have found what the wake-up was for, and now be idle.
  *
  * In a trace of an unchanged program a place in the code creates the wait, and the wait tries to
  * read the condition: such a wait counts as one that the condition has created.
  *
  * A semaphore or mutex keeps a wake-up for the next thread. When a thread takes a kept wake-up, the
- * recorder lets the condition itself create and resolve a thread. Such a wake-up was not lost.
+ * recorder lets the condition itself create and resolve a thread. Such a wake-up was not lost, and nobody
+ * misses a wake-up that is kept.
  */
 #include "why-index.h"
 
@@ -188,6 +190,81 @@ static uint32_t last_waiter(const struct mprof_why *w, const struct mprof_why_an
 	return waiter;
 }
 
+/* Return the thread of the chain that waits on the root itself, or the root if none does. */
+static uint32_t last_link(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	uint32_t thread = a->thread;
+
+	for (uint32_t i = 1; i < a->links; i++)
+		thread = why_next(w, thread);
+	return thread;
+}
+
+/*
+ * Return whether the thread that waits for a signal of the condition in A was woken through that condition
+ * before: it has read a resolved wait that the condition created.
+ */
+static bool was_woken_before(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	uint32_t n, last = last_link(w, a), reader;
+	const uint32_t *made = buckets_of(&w->made, a->condition, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		reader = w->reader[made[i]];
+		if (made[i] != a->root && why_resolved(w, made[i]) && reader != MPROF_NONE &&
+		    (reader == a->thread || reader == a->waiter || reader == last))
+			return true;
+	}
+	return false;
+}
+
+/* Return the verdict on a wait for a signal. */
+static enum mprof_why_verdict judge_signals(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	if (a->signals_since)
+		return MPROF_WHY_SIGNALLED_SINCE;
+	if (a->lost_signal == MPROF_NONE)
+		return MPROF_WHY_NEVER_SIGNALLED;
+	if (keeps_signals(&w->view->threads[a->condition]) || was_woken_before(w, a))
+		return MPROF_WHY_IDLE_OR_MISSED;
+	return MPROF_WHY_MISSED_SIGNAL;
+}
+
+/* Find the last lock of the chain, before the cycle, that waits on its holder. */
+static void find_holder(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	uint32_t thread = a->thread;
+
+	for (uint32_t i = 0; i < a->links; i++, thread = why_next(w, thread)) {
+		if (!why_is_lock(&w->view->threads[thread]))
+			continue;
+		a->held = thread;
+		a->holder = why_next(w, thread);
+	}
+}
+
+/*
+ * If the cycle has one thread that waits and locks of that thread, the thread waits for itself: store it as the
+ * holder. A wait of a place in the code is part of the thread's own wait.
+ */
+static void find_self(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	uint32_t thread = a->root, held = MPROF_NONE, holder = MPROF_NONE;
+
+	for (uint32_t i = 0; i < a->cycle; i++, thread = why_next(w, thread)) {
+		if (why_is_lock(&w->view->threads[thread]))
+			held = thread;
+		else if (!why_at_place(w, thread) && holder != MPROF_NONE)
+			return;
+		else if (!why_at_place(w, thread))
+			holder = thread;
+	}
+	if (held == MPROF_NONE || holder == MPROF_NONE)
+		return;
+	a->held = held;
+	a->holder = holder;
+}
+
 static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 {
 	const struct mprof_thread *root = &w->view->threads[a->root];
@@ -197,10 +274,14 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 		a->waiter = last_waiter(w, a);
 	if (a->cycle) {
 		a->verdict = MPROF_WHY_CYCLE;
+		find_self(w, a);
 		return;
 	}
+	find_holder(w, a);
 	if (why_resolved(w, a->root)) {
-		a->verdict = root->end <= a->since ? MPROF_WHY_MISSED_RESOLVE : MPROF_WHY_NOT_WOKEN;
+		a->verdict = a->links && a->holder == a->root ? MPROF_WHY_HOLDER_ENDED
+			     : root->end <= a->since	      ? MPROF_WHY_MISSED_RESOLVE
+							      : MPROF_WHY_NOT_WOKEN;
 		return;
 	}
 	a->similar = similar_to(w, a->root);
@@ -210,9 +291,7 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	if (a->condition == MPROF_NONE)
 		return;
 	count_signals(w, a);
-	a->verdict = a->signals_since		    ? MPROF_WHY_SIGNALLED_SINCE
-		     : a->lost_signal != MPROF_NONE ? MPROF_WHY_MISSED_SIGNAL
-						    : MPROF_WHY_NEVER_SIGNALLED;
+	a->verdict = judge_signals(w, a);
 }
 
 /* Return the latest end of the streams of STREAM's guest, ns. */
@@ -242,6 +321,8 @@ void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_
 		.first_signal_since = MPROF_NONE,
 		.last_signal = MPROF_NONE,
 		.similar = MPROF_NONE,
+		.held = MPROF_NONE,
+		.holder = MPROF_NONE,
 		.end = guest_end(w->view, w->view->threads[final].stream),
 	};
 	if (why_resolved(w, final))

@@ -29,7 +29,8 @@ enum mprof_why_verdict {
 	MPROF_WHY_RESOLVED, /* the thread is resolved */
 	/*
 	 * The last signal of the root's condition before the wait for the root (SINCE) came when no
-	 * thread waited, and none came since.
+	 * thread waited, none came since, and the waiting thread cannot have known of that signal: no wait
+	 * of the thread for the condition has ended before.
 	 */
 	MPROF_WHY_MISSED_SIGNAL,
 	/*
@@ -54,6 +55,13 @@ enum mprof_why_verdict {
 	MPROF_WHY_NEVER_SIGNALLED,
 	MPROF_WHY_NEVER_RESOLVED, /* the root has no condition, and no thread resolved it */
 	MPROF_WHY_CYCLE,	  /* deadlock: threads that wait on each other in a cycle */
+	/*
+	 * As MPROF_WHY_MISSED_SIGNAL, but the thread may have known of the signal, so it is idle or has
+	 * missed it. A semaphore or mutex keeps a signal, so there another thread took it unseen, or the
+	 * semaphore was initialised again.
+	 */
+	MPROF_WHY_IDLE_OR_MISSED,
+	MPROF_WHY_HOLDER_ENDED, /* ROOT, the holder of the lock HELD, ended and has not released it */
 };
 
 /*
@@ -98,6 +106,12 @@ struct mprof_why_answer {
 	 * waits that a place in the code has created. Else ROOT.
 	 */
 	uint32_t waiter;
+	/*
+	 * The last lock of the chain whose holder the trace names, and that holder; in a cycle only if a
+	 * thread waits for itself. The lock waits on its holder.
+	 */
+	uint32_t held;
+	uint32_t holder;
 	uint64_t end; /* end of the trace of THREAD's guest: the latest end of its streams, ns */
 };
 

@@ -107,6 +107,48 @@ static void on_create_fiber(struct runtime_step *s)
 	runtime_emit_creates(s, runtime_running(s), id, MPROF_THREAD_Task);
 }
 
+/* The mutex ID is waited for: name its holder. */
+static void name_holder(struct runtime_step *s, int64_t id, int64_t holder)
+{
+	if (holder != RUNTIME_NO_ID)
+		runtime_emit(s, MPROF_EVENT_try_read, id, holder);
+}
+
+/* A fibre has the mutex ID from now on. Other fibres wait for the mutex, or began to wait when it had no holder. */
+static void take_mutex(struct runtime_step *s, int64_t id, int64_t holder)
+{
+	struct runtime_id *fibre = runtime_ids_find(&s->t->ids, holder), *mutex;
+	bool waited = fibre && fibre->awaits == id;
+
+	if (fibre)
+		fibre->awaits = RUNTIME_NO_ID;
+	mutex = runtime_ids_find(&s->t->ids, id);
+	mutex->holder = holder;
+	mutex->waiting -= waited && mutex->waiting;
+	if (mutex->waiting)
+		name_holder(s, id, holder);
+}
+
+/* The holder of the mutex ID gives it back. */
+static void release_mutex(struct runtime_step *s, struct runtime_id *id)
+{
+	if (id->waiting && id->holder != RUNTIME_NO_ID)
+		runtime_emit(s, MPROF_EVENT_read_later, id->id, id->holder);
+	id->holder = RUNTIME_NO_ID;
+}
+
+/* The fibre begins to wait for ID. If that is a mutex that has a holder, name the holder. */
+static void await_mutex(struct runtime_step *s, int64_t id, int64_t fibre)
+{
+	struct runtime_id *mutex = runtime_ids_find(&s->t->ids, id);
+
+	if (!mutex || mutex->type != MPROF_THREAD_Mutex)
+		return;
+	mutex->waiting++;
+	name_holder(s, id, mutex->holder);
+	runtime_ids_add(&s->t->ids, fibre)->awaits = id;
+}
+
 /*
  * The running fibre got the object. A promise that nobody resolved was created as a resolved one, or its
  * resolution was overwritten: it is resolved now at the latest.
@@ -121,8 +163,11 @@ static void on_get(struct runtime_step *s)
 	}
 	s->d->tried = false;
 	runtime_emit(s, MPROF_EVENT_read, runtime_running(s), s->item->value);
-	if (s->d->fibre != RUNTIME_NO_ID)
-		s->d->running = s->d->fibre; /* `read` says that the reader runs */
+	if (s->d->fibre == RUNTIME_NO_ID)
+		return;
+	s->d->running = s->d->fibre; /* `read` says that the reader runs */
+	if (e && e->type == MPROF_THREAD_Mutex)
+		take_mutex(s, s->item->value, s->d->fibre);
 }
 
 /*
@@ -146,6 +191,8 @@ static void on_try_get(struct runtime_step *s)
 		e->marked = true;
 	}
 	runtime_emit(s, MPROF_EVENT_try_read, fibre == RUNTIME_NO_ID ? s->d->thread : fibre, s->item->value);
+	if (fibre != RUNTIME_NO_ID)
+		await_mutex(s, s->item->value, fibre);
 }
 
 /*
@@ -159,6 +206,8 @@ static void on_put(struct runtime_step *s)
 
 	if (!e || (e->type != MPROF_THREAD_Promise && e->type != MPROF_THREAD_Task)) {
 		runtime_emit(s, MPROF_EVENT_signal_noswitch, s->item->value, by);
+		if (e && e->type == MPROF_THREAD_Mutex)
+			release_mutex(s, e);
 		return;
 	}
 	runtime_emit(s, MPROF_EVENT_fulfills, by, s->item->value);

@@ -96,6 +96,8 @@ struct runtime_id *runtime_ids_add(struct runtime_ids *ids, int64_t id)
 		.id = id,
 		.used = ++ids->uses,
 		.innermost = RUNTIME_NO_ID,
+		.awaits = RUNTIME_NO_ID,
+		.holder = RUNTIME_NO_ID,
 		.outer = RUNTIME_NO_ID,
 		.wait = RUNTIME_NO_ID,
 		.type = MPROF_THREAD_UNKNOWN,

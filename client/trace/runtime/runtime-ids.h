@@ -25,6 +25,9 @@ struct runtime_id {
 	int64_t innermost;	    /* of a fibre: the innermost cancellation context that it entered */
 	int64_t outer;		    /* of a context: the one around it in the same fibre */
 	int64_t wait;		    /* of a fibre: the thread that stands for its wait */
+	int64_t awaits;		    /* of a fibre: the object that it tried to get and did not get yet */
+	int64_t holder;		    /* of a mutex: the fibre that has it */
+	uint32_t waiting;	    /* of a mutex: fibres that wait for it */
 	struct runtime_span *spans; /* of a fibre: the open spans, the innermost first; owned */
 	uint32_t depth;		    /* number of SPANS */
 	char *error;		    /* of a context: why it was cancelled; owned; NULL = it was not */

@@ -181,6 +181,26 @@ export class Explanations {
 		);
 	}
 
+	/**
+	 * Return the holder of the last lock of the chain of ANSWER that the trace names, with that lock as
+	 * `holds`; null without one.
+	 */
+	#holder(answer) {
+		const {numbers} = this.wasm;
+
+		if (this.trace.threadOrNull(answer.holder) === null) return null;
+		const [end, flags] = ["end", "flags"].map((name) =>
+			this.trace.item("threads", "mprof_thread", answer.holder, name),
+		);
+
+		return {
+			...this.who(answer.holder, answer.since),
+			holds: this.who(answer.held, answer.since),
+			ended_ns: flags & numbers.MPROF_THREAD_RESOLVED ? String(end) : null,
+			itself: answer.cycle > 0,
+		};
+	}
+
 	/** Return why the thread THREAD waits, an item of `answers` in the answer of engine.why(). */
 	#ask(thread) {
 		const {wasm} = this,
@@ -217,6 +237,7 @@ export class Explanations {
 			chain: this.#chainOf(answer),
 			root: this.#root(answer),
 			like,
+			holder: this.#holder(answer),
 			condition: this.who(answer.condition, answer.since),
 			missed: this.#signal(answer.lost_signal),
 			missed_signals: answer.lost_signals,

@@ -24,6 +24,8 @@ export const VERDICTS = {
 	never_signalled: "never-signalled",
 	never_resolved: "never-resolved",
 	cycle: "circle",
+	idle_or_missed: "idle-or-missed",
+	holder_ended: "holder-ended",
 };
 
 export const OUT_OF_MEMORY =

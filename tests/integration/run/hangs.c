@@ -12,7 +12,7 @@
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static sem_t go, done;
-static volatile int jobs;
+static volatile int jobs, idle;
 
 static void take(sem_t *s)
 {
@@ -35,8 +35,10 @@ static void *worker(void *nothing)
 {
 	for (;;) {
 		pthread_mutex_lock(&queue_lock);
+		idle++;
 		while (!jobs)
 			pthread_cond_wait(&work, &queue_lock);
+		idle--;
 		jobs--;
 		pthread_mutex_unlock(&queue_lock);
 		take(&go);
@@ -53,16 +55,30 @@ static void give_job(void)
 	pthread_cond_signal(&work);
 }
 
+/* Return whether N workers wait, or had to. */
+static bool are_idle(int n)
+{
+	bool are;
+
+	pthread_mutex_lock(&queue_lock);
+	are = idle == n;
+	pthread_mutex_unlock(&queue_lock);
+	return are;
+}
+
 static void start_pool(void)
 {
 	CHECK(sem_init(&go, 0, 0) == 0 && sem_init(&done, 0, 0) == 0);
 	for (int i = 0; i < WORKERS; i++)
 		begin(worker, "worker");
-	/* Each worker has one job and waits for GO. */
-	for (int i = 0; i < WORKERS; i++)
-		give_job();
-	while (jobs)
+	while (!are_idle(WORKERS))
 		usleep(1000);
+	/* Wake each worker: it has one job then, and waits for GO. */
+	for (int i = WORKERS; i-- > 0;) {
+		give_job();
+		while (!are_idle(i))
+			usleep(1000);
+	}
 }
 
 /* HEALTHY. The last signals come while all workers are busy; then the workers empty the queue and are idle. */
