@@ -217,6 +217,21 @@ int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequen
 	return r ? r : bound_losses(w);
 }
 
+int outbox_lose_damaged(struct archive_writer *w, int64_t stream, uint64_t first, uint64_t last)
+{
+	int64_t packets = 0;
+	int r;
+
+	if (!w->send)
+		return 0;
+	r = WRITER_RUN(w, STATEMENT_OUTBOX_LOSE_DAMAGED, stream, (int64_t)first, (int64_t)last, (int64_t)clock_real());
+	if (r != 0 || !sqlite3_changes(w->store.db))
+		return r;
+	packets = last - first < INT32_MAX ? (int64_t)(last - first) + 1 : 1;
+	r = WRITER_RUN(w, STATEMENT_OUTBOX_COUNT, packets, 0, 0);
+	return r ? r : bound_losses(w);
+}
+
 int outbox_lose_capture(struct archive_writer *w, int64_t capture, enum deletion_reason reason)
 {
 	const int64_t code = reason == DELETION_REQUEST ? 1 : reason == DELETION_DAMAGE ? 2 : 0;

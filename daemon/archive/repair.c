@@ -84,8 +84,10 @@ static int declare(struct repair *repair, uint64_t after, uint32_t offset, uint6
 					.real = now.real,
 					.mono = now.mono};
 
+	int r = archive_writer_gap(repair->w, &gap);
+
 	repair->declared += gap.packets;
-	return archive_writer_gap(repair->w, &gap);
+	return r ? r : outbox_lose_damaged(repair->w, repair->stream, after, after + gap.packets - 1);
 }
 
 /* Read row ID. Keep it if it is undamaged and follows the kept rows; else delete it. */

@@ -130,6 +130,8 @@ int outbox_open(struct archive_writer *w);
 int outbox_add_capture(struct archive_writer *w, const struct archive_capture *capture);
 int outbox_add_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real);
 int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real, uint64_t bytes);
+/* If the outbox names them, declare the packets from FIRST to LAST lost, because they were damaged before they were sent. */
+int outbox_lose_damaged(struct archive_writer *w, int64_t stream, uint64_t first, uint64_t last);
 int outbox_lose_capture(struct archive_writer *w, int64_t capture, enum deletion_reason reason);
 /*
  * The lists of the captures' ranges (writer-lists.c). list_begin() writes the empty list of a new capture, list_put() enters

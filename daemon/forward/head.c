@@ -259,7 +259,7 @@ static int by_span(const void *a, const void *b)
 }
 
 /*
- * The capture may have had streams of which nothing is left: none of its streams counts as complete. If it has none, name
+ * The capture may have had streams of which nothing is left: the head "lacks" them, and none of its streams counts as complete. If it has none, name
  * one that is lost, as a capture without streams is complete.
  */
 static int note_lacks(struct reading *reading)
@@ -267,6 +267,7 @@ static int note_lacks(struct reading *reading)
 	json_t *one;
 	size_t i;
 
+	json_object_set_new(reading->json, "lacks", json_true());
 	json_array_foreach(reading->streams, i, one) json_object_set_new(one, "complete", json_false());
 	if (json_array_size(reading->streams))
 		return 0;

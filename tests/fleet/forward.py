@@ -152,6 +152,36 @@ class Captures(fleethost.Case):
         of_db = host.query("SELECT s.id FROM streams s JOIN runs r ON r.id = s.run WHERE r.name = 'db'")[0][0]
         self.assertEqual(set(host.hub_packets()), set(host.contents(of_db, "flags & 1")))
 
+    def test_damaged_before_it_was_sent(self):
+        """What the disk damages before it is sent is a loss on the hub: packets, a part of a capture, and a capture's streams."""
+        host = self.host("send = all", forwarder=False)
+        with host.packet() as ring:
+            for _ in range(3):
+                ring.add_packet()
+                host.wait_archived(ring, "web", ring.n - 20)
+            part, lacks = host.capture("web"), host.capture("web")
+            host.stop_collector()
+            host.change(
+                f"""UPDATE chunks SET data = zeroblob(length(data)) WHERE sequence = 1;
+                DELETE FROM capture_streams WHERE capture = {lacks};
+                DELETE FROM capture_lists WHERE capture = {lacks};"""
+            )
+            host.start_collector()
+            host.wait(lambda: host.ask(f"/v1/captures/{part}/trace")[0] == 200)
+            self.assertEqual(host.ask(f"/v1/captures/{part}/trace")[1]["Mprof-Lost-Packets"], "1")
+            self.assertEqual([host.json(f"/v1/captures/{capture}")["complete"] for capture in (part, lacks)], [False, False])
+            self.assertEqual(host.ask(f"/v1/captures/{lacks}/trace")[0], 410)
+            host.start_forwarder()
+            host.wait_sent()
+            self.assertEqual(host.hub_captures(), [part, lacks])
+            losses = host.hub("SELECT DISTINCT kind, capture, first_sequence, last_sequence, reason FROM fleet.losses WHERE host = $HOST ORDER BY 1, 2")
+            self.assertEqual(
+                losses,
+                [["packets", "0", "1", "1", "damaged"], ["range", str(part), "1", "1", "damaged"], ["range", str(lacks), "0", "0", "damaged"]],
+            )
+            whole = """SELECT capture FROM fleet_store.capture WHERE host = $HOST AND NOT head -> 'streams' @> '[{"complete": false}]'"""
+            self.assertEqual(host.hub(whole), [])
+
     def test_many_gaps(self):
         """A guest whose gaps and labels would make the head too large is no reason to refuse its capture."""
         host = self.host(forwarder=False)

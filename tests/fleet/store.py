@@ -434,6 +434,61 @@ class Test(unittest.TestCase):
             h.db.cursor().execute("ROLLBACK")
         self.assertEqual(h.call("inventory_months"), [])
 
+    def test_losses_inside_of_captures(self):
+        """What the head of a capture says was damaged on the host is a loss, and nonsense in a head is none."""
+        h = self.host()
+        gap = {"stream": 2, "kind": "lost", "reason": "damaged", "after_sequence": "7", "after_offset": 30, "next_sequence": "9", "packets": 2}
+        streams = [{"id": 2, "number": 0, "last_offset": 99}, {"id": 4, "number": 1, "last_offset": 0, "tail_marked": 1, "complete": False}]
+        h.send(1, NOW, [piece(b"one")], gaps=[gap, gap | {"reason": "lapped"}], streams=streams)
+        h.send(2, NOW, [piece(b"two")], gaps=[gap | {"reason": "lapped"}], streams=streams[:1])
+        h.send(3, NOW, [piece(b"three")], gaps=[], streams=[], lacks=True)
+        odd = [5, {"reason": "damaged"}, gap | {"stream": "x", "after_sequence": "9" * 30, "next_sequence": None}, gap | {"stream": 10**12}]
+        h.send(4, NOW, [piece(b"four")], gaps=odd, streams={"last_offset": 0})
+        h.begin(5, NOW, [piece(b"five")], gaps=[gap], streams=streams)
+        columns = "kind, capture, stream, first_sequence, last_sequence, bytes, reason"
+        rows = self.ask(f"SELECT {columns} FROM fleet.losses WHERE host = %s ORDER BY capture, stream", h.name)
+        self.assertEqual(
+            rows,
+            [
+                ("range", 1, 2, 7, 8, 0, "damaged"),
+                ("range", 1, 4, 0, 0, 0, "damaged"),
+                ("range", 3, 0, 0, 0, 0, "damaged"),
+                ("range", 4, 0, 0, 0, 0, "damaged"),
+                ("range", 4, 0, 0, 0, 0, "damaged"),
+                ("range", 4, 0, 7, 8, 0, "damaged"),
+            ],
+        )
+        # A head's losses are none of captures that were not sent.
+        rows = self.ask("SELECT captures, unsent_captures FROM fleet.loss_by_host WHERE host = %s", h.name)
+        self.assertEqual(rows, [(4, 0)])
+
+    def unfinished(self, h):
+        """Return how many captures of the host are unfinished, and how many months are noted of captures filed elsewhere."""
+        tables = ("capture", "filed")
+        return [self.c.hub.sql(f"SET ROLE fleet_owner; SELECT count(*) FROM fleet_store.{table} WHERE host = '{h.name}'") for table in tables]
+
+    def test_lost_before_the_clock_is_known(self):
+        """A capture that began before the hub knew the host's clock, and is then lost, leaves nothing unfinished; nor does one that is dropped."""
+        h, old, mono = self.host(), time.time_ns() - 400 * DAY, str(UPTIME)
+        # It begins in the month of its stamp; the host knows later that this was wrong, and names the right one.
+        h.begin(3, old, [piece(b"three")], mono=mono)
+        self.periods(h, -400 * DAY)
+        loss = LOSS | {"month": month_of(NOW), "bytes": 1, "reason": "quota", "archive": ARCHIVE}
+        self.assertEqual([h.one("declare_lost", **loss) for _ in range(2)], ["new", "done"])
+        self.assertEqual(self.unfinished(h), ["0", "0"])
+        # It is filed in another month than that of its stamp.
+        h.begin(4, old, [piece(b"four")], mono=mono)
+        self.assertEqual(self.unfinished(h), ["1", "1"])
+        loss |= {"capture": 4, "month": month_of(old)}
+        self.assertEqual([h.one("declare_lost", **loss) for _ in range(2)], ["new", "done"])
+        self.assertEqual(self.unfinished(h), ["0", "0"])
+        h.begin(5, old, [piece(b"five")], mono=mono)
+        h.send(6, old, [piece(b"six")], mono=mono)
+        self.assertGreaterEqual(self.ask("SELECT fleet.drop_unfinished(interval '0')")[0][0], 1)
+        self.assertEqual(self.unfinished(h), ["1", "1"])
+        self.assertEqual(self.filed(h, 6)[0], month_of(NOW))
+        self.assertEqual(h.send(6, old, [piece(b"six")], mono=mono), "done")
+
     def test_number_of_losses(self):
         """The losses of a host are bounded over all months."""
         h = self.host()
