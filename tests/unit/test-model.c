@@ -390,6 +390,27 @@ static void test_expectations(void)
 	mprof_model_free(m);
 }
 
+/* A thread that was created in one ring and runs in another lasts until the guest's end, not until that of its ring. */
+static void test_expectation_in_another_ring(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t a, b, c;
+
+	m = fresh(&a);
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){0}, &b), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){.guest = 1}, &c), MPROF_OK);
+	add(m, a, 10, MPROF_EVENT_creates, -1, 1, NULL);
+	add(m, a, 11, MPROF_EVENT_label, 1, 0, "__should_resolve");
+	add(m, b, 12, MPROF_EVENT_switch, 1, 0, NULL);
+	add(m, b, 99, MPROF_EVENT_switch, -1, 0, NULL);
+	add(m, c, 500, MPROF_EVENT_switch, 1, 0, NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(thread(v, a, 1)->end, 99);
+	mprof_model_free(m);
+}
+
 /*
  * A hundred thousand threads each become the next, in linear time. Aliases that would close a cycle
  * are skipped and counted.
@@ -701,6 +722,7 @@ int main(void)
 	CHECK_RUN(test_limits);
 	CHECK_RUN(test_counters);
 	CHECK_RUN(test_expectations);
+	CHECK_RUN(test_expectation_in_another_ring);
 	CHECK_RUN(test_long_chain);
 	CHECK_RUN(test_backwards);
 	CHECK_RUN(test_circle);

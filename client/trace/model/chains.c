@@ -45,9 +45,23 @@ static uint64_t stub_end(uint64_t last)
 	return last < MPROF_TIME_MAX - STUB_NS ? last + STUB_NS : MPROF_TIME_MAX;
 }
 
+/* Return the latest end of the streams of STREAM's guest: the guest can run on in another ring than STREAM. */
+static uint64_t guest_end(const struct mprof_model *m, uint32_t stream)
+{
+	const struct thread_index *guest = model_stream_at(m, stream)->index;
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < m->streams.n; i++)
+		if (model_stream_at(m, i)->index == guest)
+			end = later(end, model_stream_at(m, i)->seen.end);
+	return end;
+}
+
 static void meet_expectations(struct mprof_model *m, uint32_t never)
 {
 	struct mprof_expectation *list = m->arrays[MODEL_EXPECTATIONS].items;
+	uint32_t stream = MPROF_NONE;
+	uint64_t end = 0;
 	struct mprof_thread *t;
 
 	for (uint32_t i = 0; i < m->arrays[MODEL_EXPECTATIONS].n; i++) {
@@ -58,7 +72,9 @@ static void meet_expectations(struct mprof_model *m, uint32_t never)
 		if (t->flags & (MPROF_THREAD_RESOLVED | MPROF_THREAD_ROOT))
 			continue;
 		t->failure = never;
-		t->end = model_stream_at(m, t->stream)->seen.end;
+		end = t->stream == stream ? end : guest_end(m, t->stream);
+		stream = t->stream;
+		t->end = end;
 		t->flags |= MPROF_THREAD_NEVER_RESOLVED | MPROF_THREAD_ENDED;
 	}
 }

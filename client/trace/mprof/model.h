@@ -71,14 +71,14 @@ enum mprof_thread_flag {
 	 */
 	MPROF_THREAD_PREEXISTING = 2,
 	MPROF_THREAD_RESOLVED = 4, /* fulfilled, failed, or became another thread */
-	/* END is known: the time of an event, or the stream's end (MPROF_THREAD_NEVER_RESOLVED) */
+	/* END is known: the time of an event, or the trace's end (MPROF_THREAD_NEVER_RESOLVED) */
 	MPROF_THREAD_ENDED = 8,
 	/*
 	 * the program marked it with the label `__should_resolve`, or a marked thread became this
 	 * one
 	 */
 	MPROF_THREAD_SHOULD_RESOLVE = 16,
-	/* The thread should have resolved and did not: END is the stream's end. */
+	/* The thread should have resolved and did not: END is the latest end of its guest's streams. */
 	MPROF_THREAD_NEVER_RESOLVED = 32,
 	MPROF_THREAD_SIMPLIFIED = 64, /* a bind that is drawn from its wake-up on: do not draw its creation */
 };
