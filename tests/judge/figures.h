@@ -22,6 +22,8 @@
 	X(NOTHING_RESOLVED, "nothing-resolved", "and nothing has resolved it")                  \
 	X(NOT_WOKEN, "not-woken", "X was resolved, and what waits on it has not run since")     \
 	X(MISSED_RESOLUTION, "missed-resolution", "X was resolved before it was looked at")     \
+	X(HOLDER_ENDED, "holder-ended", "its holder Y ended without releasing it")              \
+	X(IDLE_OR_MISSED, "idle-or-missed", "idle, or missed: the last signal woke nobody")     \
 	X(LIKE, "like", "the last one like it was resolved by Y at T")                          \
 	X(CREATOR, "creator", "X was created by Y")                                             \
 	X(SLEPT, "slept", "then the program slept")                                             \
@@ -29,6 +31,12 @@
 	X(STATE, "state", "threads: the state of X")                                            \
 	X(ENDS, "ends", "threads: X ended at T")                                                \
 	X(SHARE, "share", "stats: the share of time asleep")                                    \
+	X(RUNNING, "running", "stats: how long X ran")                                          \
+	X(ALIKE, "alike", "diff: a trace is like itself")                                       \
+	X(AREA_THREADS, "area-threads", "area: the number of threads of a label")               \
+	X(AREA_ALIVE, "area-alive", "area: how long they lived")                                \
+	X(AREA_SUMS, "area-sums", "area: they ran and waited while they lived")                 \
+	X(EXPORTS, "exports", "export: the sum of the durations of a name")                     \
 	X(LOST, "lost", "stats: N packets are missing")                                         \
 	X(NAMED_WHOLE, "named-whole", "the cause of a hang, with everything visible, is named") \
 	X(NAMED_HIDDEN, "named-hidden", "the cause of a hang that the rest proves is named")

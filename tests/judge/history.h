@@ -11,6 +11,7 @@ struct history {
 	struct world world;
 	struct recording recording;
 	struct hiding hiding;
+	uint64_t seed;
 	uint64_t until; /* the trace's end */
 	bool lwt;	/* recorded as a program with Lwt, not by mprof-run */
 	char path[200]; /* directory for the files of the rings */

@@ -30,6 +30,7 @@ struct writer {
 	bool known[WORLD_THREADS];
 	int waker[WORLD_OBJECTS]; /* the last one that the recorder saw, WORLD_NONE */
 	int64_t wait[WORLD_THREADS];
+	uint64_t taken[WORLD_OBJECTS]; /* when it was locked */
 	int64_t next_wait;
 	struct noted notes[NOTES];
 	unsigned n_notes;
@@ -233,6 +234,29 @@ static void write_resume(struct writer *wr, struct ring *ring, const struct fact
 		mprof_recorder_try_read(&ring->recorder, recording_object(wr->w, wait->object), tid);
 }
 
+/* A program can write durations: here of each exclusive lock. They nest and overlap as the locks do. */
+static void write_held(struct writer *wr, const struct fact *f)
+{
+	struct ring *ring;
+	char name[24];
+
+	if (f->kind == FACT_TAKE) {
+		wr->taken[f->object] = f->n ? 0 : f->time;
+		return;
+	}
+	if (!wr->taken[f->object])
+		return;
+	ring = ring_of(wr, f->thread, f->time);
+	if (!ring)
+		return;
+	snprintf(name, sizeof(name), "held object%d", f->object);
+	mprof_recorder_at(&ring->recorder, recording_clock(wr->r, f->time));
+	mprof_recorder_duration(&ring->recorder, recording_thread(f->process, f->thread),
+				f->time - wr->taken[f->object], name, strlen(name));
+	wr->r->held[f->object] += f->time - wr->taken[f->object];
+	wr->taken[f->object] = 0;
+}
+
 /* A signal is always recorded; a post and an unlock only if threads wait. */
 static void write_wake(struct writer *wr, struct ring *ring, const struct fact *f)
 {
@@ -352,7 +376,11 @@ bool recording_run(struct recording *r, const struct world *w, int process, uint
 		return false;
 	for (unsigned i = 0; i < w->n_facts && w->facts[i].time <= until; i++) {
 		r->facts[i].ring = WORLD_NONE;
-		if (w->facts[i].process == process && is_written(&wr, &w->facts[i]))
+		if (w->facts[i].process != process)
+			continue;
+		if (h->durations && (w->facts[i].kind == FACT_TAKE || w->facts[i].kind == FACT_FREE))
+			write_held(&wr, &w->facts[i]);
+		if (is_written(&wr, &w->facts[i]))
 			write_fact(&wr, i);
 	}
 	write_notes(&wr);

@@ -21,6 +21,7 @@ struct hiding {
 	unsigned cut_packet;
 	int64_t step; /* ns by which the clock steps at STEP_AT */
 	uint64_t step_at;
+	bool durations;	     /* the recorder writes for how long locks were held */
 	unsigned sampled_ns; /* the recorder samples a counter so often; 0 = never */
 };
 
@@ -52,7 +53,8 @@ struct recording {
 	/* The wait of the world that wait I of the trace is; WORLD_NONE: a part of one. */
 	int waits[WORLD_STEPS];
 	unsigned n_waits;
-	bool cut; /* a packet was taken out */
+	uint64_t held[WORLD_OBJECTS]; /* sum of the written durations, ns */
+	bool cut;		      /* a packet was taken out */
 	uint64_t cut_sequence;
 };
 

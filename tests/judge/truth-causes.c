@@ -24,6 +24,11 @@ struct cause {
 	int thread, object;
 	int wait;	/* the last wait of the chain */
 	uint64_t cycle; /* a bit for each thread */
+	/*
+	 * Of a missed signal: the waiter had the mutex from before the signal, so it cannot have looked whether
+	 * to wait after it.
+	 */
+	bool provable;
 };
 
 static int process_of(const struct trial *t, int thread)
@@ -31,8 +36,8 @@ static int process_of(const struct trial *t, int thread)
 	return t->world->threads[thread].process;
 }
 
-/* Return whether a signal of condition OBJECT woke nobody, and none came later. */
-static bool was_signalled(const struct trial *t, const struct wait *wait)
+/* Return the last signal of the condition for which WAIT waits, or NULL. */
+static const struct fact *last_signal(const struct trial *t, const struct wait *wait)
 {
 	const struct fact *last = NULL;
 
@@ -42,7 +47,27 @@ static bool was_signalled(const struct trial *t, const struct wait *wait)
 		if (f->kind == FACT_SIGNAL && f->process == wait->process && f->object == wait->object)
 			last = f;
 	}
-	return last && last->n == 0 && last->time < wait->begin;
+	return last;
+}
+
+/* Return whether the waiter locked a mutex after TIME, and before its wait. */
+static bool locked_after(const struct trial *t, const struct wait *wait, uint64_t time)
+{
+	for (unsigned i = 0; i < t->world->n_facts && t->world->facts[i].time < wait->begin; i++)
+		if (t->world->facts[i].kind == FACT_TAKE && t->world->facts[i].thread == wait->thread &&
+		    t->world->facts[i].time > time)
+			return true;
+	return false;
+}
+
+/* Set C, of WAIT for a condition: its last signal woke nobody, or nobody signals it. */
+static void cause_at_condition(const struct trial *t, const struct wait *wait, struct cause *c)
+{
+	const struct fact *last = last_signal(t, wait);
+	bool missed = last && last->n == 0 && last->time < wait->begin && world_satisfied(t->world, wait);
+
+	c->kind = missed ? CAUSE_MISSED : CAUSE_NOBODY;
+	c->provable = missed && !locked_after(t, wait, last->time);
 }
 
 /* Return the cause at WAIT, or CAUSE_NONE and the next thread in *NEXT. */
@@ -59,7 +84,7 @@ static struct cause cause_at(const struct trial *t, int index, int *next)
 		return c;
 	}
 	if (kind == OBJECT_CONDITION) {
-		c.kind = world_satisfied(t->world, wait) && was_signalled(t, wait) ? CAUSE_MISSED : CAUSE_NOBODY;
+		cause_at_condition(t, wait, &c);
 		return c;
 	}
 	if (kind != OBJECT_MUTEX && kind != OBJECT_RWLOCK) {

@@ -164,6 +164,12 @@ static uint64_t since_of(const json_t *answer)
 	return answers_time(json_object_get(answer, "root"), "time_ns");
 }
 
+/* Return whether ANSWER says that what it did not see did not happen: KEY names no hole in the trace. */
+static bool covers(const json_t *answer, const char *key)
+{
+	return !json_is_object(json_object_get(answer, key));
+}
+
 static void judge_none_came(const struct trial *t, const json_t *answer)
 {
 	int object = condition_of(t, answer);
@@ -171,16 +177,20 @@ static void judge_none_came(const struct trial *t, const json_t *answer)
 	const struct fact *f;
 	unsigned later, before;
 
-	if (object == WORLD_NONE)
+	if (object == WORLD_NONE || json_is_true(json_object_get(answer, "elsewhere")))
 		return;
 	later = count_signals(t, object, since_of(answer), UINT64_MAX);
 	before = count_signals(t, object, 0, since_of(answer));
-	SAY(t, NONE_CAME, later == 0, "%u signals of object %d came", later, object);
+	if (covers(answer, "since_coverage"))
+		SAY(t, NONE_CAME, later == 0, "%u signals of object %d came", later, object);
 	if (json_is_null(last) || !last) {
-		SAY(t, NOR_BEFORE, before == 0, "%u signals of object %d came before", before, object);
+		if (covers(answer, "since_coverage") && covers(answer, "before_coverage"))
+			SAY(t, NOR_BEFORE, before == 0, "%u signals of object %d came before", before, object);
 		return;
 	}
 	f = signal_of(t, object, last);
+	if (json_is_object(json_object_get(answer, "missed")))
+		return; /* it is not said to have woken another */
 	SAY(t, WOKE_ANOTHER, f && f->n, "a signal of object %d woke nobody, or was none", object);
 }
 
@@ -243,6 +253,34 @@ static void judge_cycle(const struct trial *t, const json_t *answer)
 	SAY(t, CYCLE, stuck, "a thread of it goes on later, or has ended");
 }
 
+/* ROOT, a thread, is said to have ended with a lock. */
+static void judge_holder_ended(const struct trial *t, const json_t *answer, const struct entity *root)
+{
+	int lock = entity_of(t, json_object_get(json_object_get(answer, "holder"), "holds")).object;
+
+	SAY(t, HOLDER_ENDED,
+	    lock != WORLD_NONE && end_of(t, root) != WORLD_NEVER &&
+		    world_holder_at(t->world, t->recording->process, lock, t->recording->until) == root->thread,
+	    "thread %d did not end with object %d", root->thread, lock);
+}
+
+/* A thread is idle, or has missed a signal: it waits, and the last signal woke nobody. */
+static void judge_idle_or_missed(const struct trial *t, const json_t *answer)
+{
+	int object = condition_of(t, answer);
+	const struct fact *f;
+	unsigned later;
+
+	if (object == WORLD_NONE)
+		return;
+	f = signal_of(t, object, json_object_get(answer, "missed"));
+	later = count_signals(t, object, since_of(answer), UINT64_MAX);
+	SAY(t, IDLE_OR_MISSED, f && (!f->n || f->kind != FACT_SIGNAL),
+	    "the signal of object %d woke a thread, or was none", object);
+	if (covers(answer, "since_coverage"))
+		SAY(t, NO_LATER, later == 0, "%u signals of object %d came later", later, object);
+}
+
 static void judge_root(const struct trial *t, const json_t *answer, const char *verdict)
 {
 	struct entity root = entity_of(t, json_object_get(answer, "root"));
@@ -250,8 +288,11 @@ static void judge_root(const struct trial *t, const json_t *answer, const char *
 
 	if (is_object(&root))
 		return;
-	if (strcmp(verdict, "never-resolved") == 0)
+	if (strcmp(verdict, "never-resolved") == 0 && covers(answer, "since_coverage") &&
+	    !json_is_true(json_object_get(answer, "elsewhere")))
 		SAY(t, NOTHING_RESOLVED, end == WORLD_NEVER, "it ended at %" PRIu64, end);
+	else if (strcmp(verdict, "holder-ended") == 0)
+		judge_holder_ended(t, answer, &root);
 	else if (strcmp(verdict, "not-woken") == 0)
 		SAY(t, NOT_WOKEN, end != WORLD_NEVER, "it did not end");
 	else if (strcmp(verdict, "missed-resolution") == 0)
@@ -283,7 +324,8 @@ static bool is_healthy(const struct trial *t)
 static void judge_answer(const struct trial *t, const json_t *answer, bool healthy)
 {
 	const char *verdict = answers_text(answer, "verdict");
-	bool cause = strcmp(verdict, "circle") == 0 || strncmp(verdict, "missed", 6) == 0;
+	bool cause = strcmp(verdict, "circle") == 0 || strncmp(verdict, "missed", 6) == 0 ||
+		     strcmp(verdict, "holder-ended") == 0;
 
 	judge_resolution(t, answer);
 	judge_creator(t, answer);
@@ -294,6 +336,8 @@ static void judge_answer(const struct trial *t, const json_t *answer, bool healt
 		judge_none_came(t, answer);
 	else if (strcmp(verdict, "missed-signal") == 0)
 		judge_missed(t, answer);
+	else if (strcmp(verdict, "idle-or-missed") == 0)
+		judge_idle_or_missed(t, answer);
 	else if (strcmp(verdict, "signalled-since") == 0)
 		judge_signalled(t, answer);
 	else if (strcmp(verdict, "circle") == 0)

@@ -17,6 +17,14 @@ struct trial {
 void truth_of_why(const struct trial *t, const json_t *answer);
 void truth_of_threads(const struct trial *t, const json_t *answer);
 void truth_of_stats(const struct trial *t, const json_t *answer);
+/* ANSWER is what `diff` printed of the recording and itself. */
+void truth_of_diff(const struct trial *t, const json_t *answer);
+/*
+ * Compare the page's table of threads, and the exports, of the recording whose files are in the directory PATH. Both
+ * are judged only if nothing is hidden. Return false on an error.
+ */
+bool truth_of_area(const struct trial *t, const char *path);
+bool truth_of_exports(const struct trial *t, const char *path);
 /* Compare the causes that WHY names with those that the program has. */
 void truth_of_causes(const struct trial *t, const json_t *why);
 
