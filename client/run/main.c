@@ -32,6 +32,9 @@
 #define RING_DEFAULT   (1u << 20)
 #define LIBRARY	       "libmprof-run.so"
 
+#define SANITIZER_ENV	"ASAN_OPTIONS"
+#define SANITIZER_ORDER "verify_asan_link_order"
+
 struct options {
 	struct keeper_options keeper;
 	char *dir;     /* owned; NULL = not found yet */
@@ -246,6 +249,24 @@ static bool preload(void)
 }
 
 /*
+ * gcc's AddressSanitizer ends a program before main() if another library comes before its own. The shim does, and may: its
+ * functions call those of the sanitizer. Say so, without other options of the environment. Return false without memory.
+ */
+static bool sanitizer_tell(void)
+{
+	const char *before = getenv(SANITIZER_ENV);
+	char *value = NULL;
+	bool done;
+
+	if (before && strstr(before, SANITIZER_ORDER))
+		return true;
+	done = asprintf(&value, "%s%s" SANITIZER_ORDER "=0", before ? before : "", before && *before ? ":" : "") >= 0 &&
+	       setenv(SANITIZER_ENV, value, 1) == 0;
+	free(value);
+	return done;
+}
+
+/*
  * Make the directory for OCaml's files of runtime events. Where that is impossible, these events are not
  * recorded, and the program runs nevertheless.
  */
@@ -313,7 +334,7 @@ static bool prepare(struct options *o)
 		runtime_remove(o);
 		return false;
 	}
-	return setenv(RUN_SOCKET_ENV, name, 1) == 0 && seccomp_tell();
+	return setenv(RUN_SOCKET_ENV, name, 1) == 0 && seccomp_tell() && sanitizer_tell();
 }
 
 /* Return whether the shim can record the command. Say so if it cannot. */

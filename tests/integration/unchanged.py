@@ -91,6 +91,29 @@ class Sandbox(Unchanged):
         self.assertEqual(glob.glob("rings/*"), [directory])
 
 
+class Sanitized(Unchanged):
+    """Programs with gcc's AddressSanitizer, whose library wants to be the first."""
+
+    PROGRAM = os.path.join(PROGRAMS, "run-asan")
+
+    def environment(self, options):
+        return {**{key: value for key, value in os.environ.items() if key != "ASAN_OPTIONS"}, **({"ASAN_OPTIONS": options} if options else {})}
+
+    def test_same(self):
+        """It runs, finds a mistake and a leak, and its waits are recorded; also as a child, and with options of the user's."""
+        for mode, status, word in (("well", 4, ""), ("leak", 1, "byte(s) leaked"), ("over", 1, "heap-buffer-overflow")):
+            for options in ("", "exitcode=9"):
+                for command in ((self.PROGRAM, mode), ("sh", "-c", '"$0" "$@"', self.PROGRAM, mode)):
+                    plain = self.plain(*command, env=self.environment(options))
+                    below = self.below(*command, env=self.environment(options))
+                    self.assertEqual(plain[0], 9 if options and word else status, plain)
+                    self.assertEqual(below[:2], plain[:2], below)
+                    self.assertIn(word, below[2])
+        process = self.start(self.PROGRAM, "well", options=["--keep"], env=self.environment(""))
+        process.communicate(timeout=daemons.HANGS)
+        self.assertIn("read", self.trace(process.pid).calls())
+
+
 class Descriptors(Unchanged):
     """Numbers of descriptors that are used again, and who wakes those that wait for descriptors."""
 
