@@ -138,13 +138,26 @@ static bool note_next(struct process *p, struct run_note *copy)
 	return true;
 }
 
+/* Return the facts about the process that N has, as bits. */
+static uint32_t facts_of(const struct run_note *n)
+{
+	switch (n->kind) {
+	case RUN_NOTE_ROOT:
+		return 1u << FACT_ROOT;
+	case RUN_NOTE_NETWORK:
+		return 1u << FACT_NETWORK;
+	case RUN_NOTE_SECCOMP:
+		return 1u << FACT_SECCOMP;
+	default:
+		return 0;
+	}
+}
+
 /* Move all notes from the queue to the pending ones, as far as there is room, and sort these. */
 static void notes_fetch(struct process *p)
 {
 	while (p->n_pending < RUN_NOTES && note_next(p, &p->pending[p->n_pending]))
-		/* Facts about the process are not held back. */
-		if (p->pending[p->n_pending++].kind == RUN_NOTE_SECCOMP)
-			p->facts |= 1u << FACT_SECCOMP;
+		p->facts |= facts_of(&p->pending[p->n_pending++]); /* not held back */
 	qsort(p->pending, p->n_pending, sizeof(*p->pending), compare_times);
 }
 

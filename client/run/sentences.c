@@ -16,6 +16,11 @@ static const char *const texts[] = {
 	[FACT_SECCOMP] = "has turned seccomp on: mprof-run makes no system call in it from now on, so its further "
 			 "threads share a "
 			 "ring, and processes and programs that it starts are not recorded",
+	[FACT_ROOT] = "has changed to a root directory without mprof-run's library: programs that are executed there "
+		      "are not recorded",
+	[FACT_NETWORK] = "has changed to another network namespace, where mprof-run cannot be asked: its further "
+			 "threads share a ring, and "
+			 "processes and programs that it starts are not recorded",
 };
 
 void sentences_begin(struct sentences *s, pid_t pid, int pidfd)

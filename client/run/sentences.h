@@ -11,6 +11,8 @@
 /* A fact about a process that limits what is recorded. */
 enum fact {
 	FACT_SECCOMP, /* the process has turned seccomp on */
+	FACT_ROOT,    /* the process has a root without the shim's library */
+	FACT_NETWORK, /* the process is in another network namespace than the keeper */
 	FACTS,
 };
 

@@ -62,6 +62,8 @@ enum run_note_kind {
 	RUN_NOTE_LOCK,	     /* ID is an address; PARENT is the place that first waits; DETAIL is its type */
 	RUN_NOTE_PLACE,	     /* ID is a return address; DETAIL is the call (enum run_call) */
 	RUN_NOTE_FD,	     /* ID stands for the file descriptor DETAIL */
+	RUN_NOTE_ROOT,	     /* the thread ID has changed to a root without the shim's library */
+	RUN_NOTE_NETWORK,    /* the thread ID has changed to a network from which the keeper cannot be asked */
 	RUN_NOTE_SECCOMP,    /* the thread ID has turned seccomp on: the shim makes no system call any more */
 };
 

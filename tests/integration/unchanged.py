@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import unittest
 
 import daemons
 from run import RUN, Case, Trace
@@ -54,7 +55,7 @@ class Functions(Unchanged):
         self.assertEqual(plain[0], 0, plain[2])
         self.assertEqual(self.below(twin), plain)
         said, table = {}, self.table()
-        for name, question, answer in re.findall(r"^(\w+) (\w+): (\w+)", plain[1], re.M):
+        for name, question, answer in re.findall(r"^(\w+) (\w+): (-?\w+)", plain[1], re.M):
             said.setdefault(name if name in table else re.sub(r"_\d$", "", name), {}).setdefault(question, set()).add(answer)
         for name, (point, handlers) in table.items():
             self.assertIn(name, said)
@@ -112,6 +113,46 @@ class Sanitized(Unchanged):
         process = self.start(self.PROGRAM, "well", options=["--keep"], env=self.environment(""))
         process.communicate(timeout=daemons.HANGS)
         self.assertIn("read", self.trace(process.pid).calls())
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root changes its root")
+class Elsewhere(Unchanged):
+    """Programs that leave the place of mprof-run's library or socket."""
+
+    TARGET = os.path.join(PROGRAMS, "run-target")
+
+    def root(self):
+        """Make a root with run-target and the shell, and what they need."""
+        for path in (self.TARGET, shutil.which("sh")):
+            done = subprocess.run(["ldd", path], capture_output=True, text=True, check=True)
+            for needed in [path, *re.findall(r"(/\S+) \(0x", done.stdout)]:
+                place = "root" + (needed if needed != path else f"/{os.path.basename(path)}")
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                shutil.copy(needed, place)
+
+    def said(self, words, *command):
+        """Start COMMAND, which hangs after its first line. Its errors are one sentence with WORDS."""
+        process = self.start(*command, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.assertRegex(process.stdout.readline(), r"^\d+\n$")
+        self.assertRegex(process.stderr.readline(), rf"^mprof-run: \S+ \(process \d+\) {words}.*not recorded\.$")
+        process.kill()
+        self.assertEqual(process.stderr.read(), "")
+
+    def test_root(self):
+        """In a root without the library each program has the errors that it has without mprof-run: none of the dynamic linker."""
+        self.root()
+        for command in (("/run-target", "pid"), ("/sh", "-c", "/run-target exit 7; /run-target exit 8")):
+            plain, below = (run("chroot", "root", *command) for run in (self.plain, self.below))
+            self.assertEqual((below[0], "ld.so" in below[2], plain[2]), (plain[0], False, ""), below)
+        self.said("has changed to a root directory", "chroot", "root", "/run-target", "hang")
+
+    def test_network(self):
+        command = ("unshare", "-n", "sh", "-c", f"{self.TARGET} exit 7; {self.TARGET} exit 8")
+        plain = self.plain(*command)
+        self.assertEqual(plain[::2], (8, ""))
+        self.assertEqual(self.below(*command)[:2], plain[:2])
+        self.said("has changed to another network", "unshare", "-n", self.TARGET, "hang")
 
 
 class Descriptors(Unchanged):

@@ -80,9 +80,10 @@ bool descriptor_waits(int fd)
 	return kept == WAITING_CAN;
 }
 
+/* A child of vfork() has descriptors of its own, and its parent's memory. */
 static bool is_kept(int fd)
 {
-	return fd >= 0 && fd < DESCRIPTORS;
+	return fd >= 0 && fd < DESCRIPTORS && !shim_self.vforked;
 }
 
 /* Take the number in *PLACE out, and return the descriptor that it stands for, or -1. */

@@ -15,6 +15,7 @@
 	X(_exit)                      \
 	X(accept)                     \
 	X(accept4)                    \
+	X(chroot)                     \
 	X(clock_nanosleep)            \
 	X(close)                      \
 	X(close_range)                \
@@ -103,6 +104,7 @@
 	X(sendmmsg)                   \
 	X(sendmsg)                    \
 	X(sendto)                     \
+	X(setns)                      \
 	X(signalfd)                   \
 	X(sigsuspend)                 \
 	X(sigtimedwait)               \
@@ -116,6 +118,7 @@
 	X(thrd_join)                  \
 	X(thrd_sleep)                 \
 	X(timerfd_create)             \
+	X(unshare)                    \
 	X(usleep)                     \
 	X(wait)                       \
 	X(wait3)                      \

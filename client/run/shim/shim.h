@@ -101,6 +101,8 @@ void now_may_call_nobody(bool strict);
 int thread_tid(void);
 /* Send the request REQUEST for SLOT to the keeper. Return the file's mapping, or NULL. */
 void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes);
+/* Return whether the keeper can be asked from here: its socket belongs to a network. */
+bool keeper_is_near(void);
 /* Return the notes' memory, or NULL before the process began. */
 struct run_control *control_get(void);
 /*

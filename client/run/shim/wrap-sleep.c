@@ -14,6 +14,7 @@
 
 #include "descriptor.h"
 #include "real.h"
+#include "root.h"
 #include "seccomp.h"
 #include "shim.h"
 
@@ -212,5 +213,7 @@ WRAPPER long syscall(long number, ...)
 		wake(HERE, a[0], MPROF_THREAD_Condition);
 	r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	descriptor_follows(number, a[0], r);
+	if (r == 0 && (number == SYS_chroot || number == SYS_pivot_root))
+		root_changed();
 	return r;
 }

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "target.h"
@@ -200,6 +201,19 @@ static void write_to(void *nothing)
 		CHECK(write(to, &one, sizeof(one)) == sizeof(one));
 }
 
+/* Close descriptors in a child that has the process's memory. */
+static void close_in_child(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		close(from);
+		close(to);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
 static void wakes(void)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -220,6 +234,7 @@ static void wakes(void)
 	epoll = epoll_create1(0);
 	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, from, &event) == 0);
 	one.fd = from;
+	close_in_child();
 	wake_when_asleep(write_to, NULL);
 	if (strcmp(how, "epoll") == 0)
 		CHECK(epoll_wait(epoll, &event, 1, -1) == 1);

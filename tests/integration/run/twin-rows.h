@@ -57,6 +57,9 @@
 	X(socket, is_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)), socket(-1, -1, -1), NONE)            \
 	X(socketpair, socketpair(AF_UNIX, SOCK_STREAM, 0, made), socketpair(AF_INET, SOCK_STREAM, 0, made), NONE)      \
 	X(timerfd_create, is_descriptor(timerfd_create(CLOCK_MONOTONIC, 0)), timerfd_create(-1, 0), NONE)              \
+	X(chroot, chroot("/"), chroot("/dev/null"), NONE)                                                              \
+	X(setns, NONE, setns(-1, CLONE_NEWNET), NONE)                                                                  \
+	X(unshare, unshare(CLONE_FS), unshare(1), NONE)                                                                \
 	X(fcntl, fcntl(file, F_SETLKW, &unlock), fcntl(-1, F_GETFL), fcntl(file, F_SETLKW, locked_by_another()))       \
 	X(fcntl_2, fcntl(side[0], F_SETFL, O_NONBLOCK), fcntl(side[0], 9999), NONE)                                    \
 	X(fcntl64, fcntl64(file, F_SETLKW, &unlock), fcntl64(-1, F_GETFL),                                             \
