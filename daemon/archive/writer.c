@@ -482,7 +482,7 @@ int archive_writer_damaged(struct archive_writer *w, int64_t stream, uint64_t pa
 	return WRITER_RUN(w, STATEMENT_SETTLE_STREAM, stream, 0, (int64_t)(packets & INT32_MAX), 0);
 }
 
-int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
+static int read_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&w->store.statements, STATEMENT_READ_IDS, NO_VALUES, &s);
@@ -496,6 +496,21 @@ int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *str
 	*stream = sqlite3_column_int64(s, 1);
 	*capture = sqlite3_column_int64(s, 2);
 	return 0;
+}
+
+int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
+{
+	int r = read_ids(w, run, stream, capture);
+
+	if (r != ARCHIVE_E_ABSENT)
+		return r;
+	r = statement_run(&w->store.statements, STATEMENT_MAKE_IDS, NO_VALUES);
+	if (r != 0)
+		return r;
+	log_warning(
+		"The archive has lost the row of the identifiers that were given, and the name of the archive: it has "
+		"new ones, and a hub takes it for another archive");
+	return read_ids(w, run, stream, capture);
 }
 
 /* ---- readers delay deletion ---- */

@@ -348,6 +348,30 @@ class Damage(daemons.Case):
             self.assertLess(len(d.get(path)), len(whole[path]))
         self.assertIn("damaged on the disk", d.said())
 
+    def test_started(self):
+        """mprofd starts whatever one row of the archive says, and goes on: the row of the identifiers that is lost or flipped, and odd
+        numbers of packets."""
+        d = self.daemons_of("started")
+        d.stop_server()
+        shutil.copytree(d.state, "kept")
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
+            (runs,) = db.execute("SELECT max(id) FROM runs").fetchone()
+            stream, first, last = db.execute("SELECT stream, min(sequence), max(sequence) FROM chunks GROUP BY stream ORDER BY count(*) DESC").fetchone()
+        odd = [f"UPDATE chunks SET sequence = {value} WHERE stream = {stream} AND sequence = {n}" for n in (first, last) for value in (-1, 2**62, 2**63 - 1)]
+        for sql in ("DELETE FROM identifiers", "UPDATE identifiers SET run = 0, stream = 0, capture = 0", *odd):
+            with self.subTest(sql=sql):
+                shutil.rmtree(d.state)
+                shutil.copytree("kept", d.state)
+                self.damage(d, sql)
+                d.start_collector()
+                with daemons.Ring(f"{d.rings}/new.ctf") as ring:
+                    d.wait(lambda: d.query("SELECT 1 FROM runs WHERE name = 'new'"))
+                    ring.add(3)
+                self.assertGreater(d.query("SELECT id FROM runs WHERE name = 'new'")[0][0], runs)
+                d.stop_collector()
+        self.assertIn("The archive has lost the row of the identifiers", d.said())
+        self.assertNotIn("Input/output error", d.said())
+
     def test_moved(self):
         """The programs miss a packet that one bit moved elsewhere in its stream, also among deleted
         packets."""
