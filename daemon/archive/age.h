@@ -114,8 +114,16 @@ uint64_t age_before(const struct age *age, uint64_t length);
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-/* Read the tables of DB into AGE, whose former content is freed. Return SQLite's result. */
+/*
+ * Read the tables of DB into AGE, whose former content is freed. If a row is damaged or missing, log that, and leave AGE zeroed: the
+ * age clock then begins anew, and deletes nothing. Return SQLite's result.
+ */
 int age_load(struct age *age, sqlite3 *db);
+/*
+ * Define the SQL function clock_holds(id, boot, began_mono, ended_mono, real_offset, age_offset, correction, checksum), which returns
+ * whether a row of clock_periods agrees with its checksum, if it has one. Return SQLite's result.
+ */
+int age_sum_define(sqlite3 *db);
 /*
  * Write the tables if they must be written now, in a transaction of its own. Return 0 or an error; after an error the
  * next call tries again.

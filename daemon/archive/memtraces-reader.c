@@ -13,7 +13,7 @@
 #include "database.h"
 #include "statement.h"
 
-#define MEMTRACES_VERSION 3 /* newest migration that this program knows */
+#define MEMTRACES_VERSION 4 /* newest migration that this program knows */
 #define COLUMNS                                                                                                  \
 	"id, run, name, uuid, domid, address, port, origin, state, reason, began_real, began_mono, ended_real, " \
 	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context, "        \

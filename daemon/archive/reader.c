@@ -16,7 +16,7 @@
 #include "outbox-sum.h"
 #include "reader-state.h"
 
-#define READER_VERSION 7 /* newest migration that this program knows */
+#define READER_VERSION 8 /* newest migration that this program knows */
 
 static const char *const sql[S_STATEMENTS] = {
 #define STATEMENT(name, text) [S_##name] = text,
@@ -100,7 +100,8 @@ static int reader_open(struct reader *r)
 	if (rc != 0)
 		return rc;
 	r->statements.db = r->db;
-	if (view_register(r->db, &r->view) != SQLITE_OK || outbox_sum_define(r->db) != SQLITE_OK) {
+	if (view_register(r->db, &r->view) != SQLITE_OK || outbox_sum_define(r->db) != SQLITE_OK ||
+	    age_sum_define(r->db) != SQLITE_OK) {
 		reader_close(r);
 		return -ENOMEM;
 	}

@@ -175,7 +175,8 @@ class Clocks(Shifted):
         d.stop_server()
         shutil.copytree(d.state, "kept")
         before = self.content(d)
-        for column in ("age_clock.age", "age_clock.real", *(f"clock_periods.{name}" for name in ("ended_mono", "real_offset", "age_offset"))):
+        whole = ("age_clock.age", "age_clock.began", "age_clock.boottime", "age_clock.real", "clock_periods.began_mono")
+        for column in (*whole, *(f"clock_periods.{name}" for name in ("ended_mono", "real_offset", "age_offset"))):
             for bit in (52, 58, 61):
                 with self.subTest(column=column, bit=bit):
                     table, name = column.split(".")

@@ -3,7 +3,9 @@
 
 #include "age.h"
 #include "archive-fixture.h"
+#include "array.h"
 #include "clock.h"
+#include "store.h"
 
 #define S   ((int64_t)NS_PER_S)
 #define DAY (86400 * S)
@@ -299,6 +301,90 @@ static void test_read_while_written(void)
 	fixture_deinit(&f);
 }
 
+/* Change a row of the age clock by SQL. Return whether the age clock is forgotten then. The row is put back. */
+static bool is_forgotten(const struct fixture *f, const char *table, const char *sql)
+{
+	struct age age = {0};
+	sqlite3 *db = fixture_database(f);
+	bool forgotten;
+
+	CHECK_EQ_INT(sqlite3_exec(db, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+	if (!CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK) || !CHECK(sqlite3_changes(db) > 0))
+		fprintf(stderr, "%s: %s\n", table, sql);
+	CHECK_EQ_INT(age_load(&age, db), SQLITE_OK);
+	forgotten = !age.any && !age.n;
+	age_deinit(&age);
+	CHECK_EQ_INT(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	return forgotten;
+}
+
+/* Each flipped bit in the rows of the age clock is noticed, and each row that is missing. The age clock then begins anew. */
+static void test_damaged_rows(void)
+{
+	static const char *const numbers[][2] = {
+		{"age_clock", "began"},		  {"age_clock", "age"},
+		{"age_clock", "boottime"},	  {"age_clock", "real"},
+		{"age_clock", "sync_real"},	  {"age_clock", "sync_age"},
+		{"clock_periods", "began_mono"},  {"clock_periods", "ended_mono"},
+		{"clock_periods", "real_offset"}, {"clock_periods", "age_offset"},
+		{"clock_periods", "correction"},
+	};
+	static const char *const others[][2] = {
+		{"age_clock", "UPDATE age_clock SET boot = 'x'"},
+		{"age_clock", "UPDATE age_clock SET sync_boot = 'x'"},
+		{"age_clock", "UPDATE age_clock SET checksum = NULL"},
+		{"age_clock", "DELETE FROM age_clock"},
+		{"clock_periods", "UPDATE clock_periods SET boot = 'x' WHERE id = 2"},
+		{"clock_periods", "UPDATE clock_periods SET correction = NULL WHERE id = 1"},
+		{"clock_periods", "UPDATE clock_periods SET checksum = NULL WHERE id = 1"},
+		{"clock_periods", "UPDATE clock_periods SET id = 7 WHERE id = 1"},
+		{"clock_periods", "DELETE FROM clock_periods WHERE id = 1"},
+		{"clock_periods", "DELETE FROM clock_periods WHERE id = 2"},
+		{"clock_periods", "DELETE FROM clock_periods"},
+	};
+	struct machine m = machine("one", NOW, true);
+	struct age age = {0};
+	struct fixture f;
+	char sql[256];
+	sqlite3 *db;
+
+	m.r.real -= 3 * DAY;
+	pass(&m, 60 * S);
+	if (!fixture_init(&f)) {
+		age_deinit(&m.age);
+		return;
+	}
+	m.age.is_dirty = true;
+	CHECK_EQ_INT(age_save(&m.age, archive_writer_store(f.w)), 0);
+	age_deinit(&m.age);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(checksum) FROM (SELECT checksum FROM age_clock UNION ALL SELECT"
+					" checksum FROM clock_periods)"),
+		     3);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		for (int bit = 0; bit < 62; bit += 3) {
+			snprintf(sql, sizeof(sql),
+				 "UPDATE %s SET %s = (%s | (1 << %d)) - (%s & (1 << %d)) WHERE id < 2", numbers[i][0],
+				 numbers[i][1], numbers[i][1], bit, numbers[i][1], bit);
+			CHECK(is_forgotten(&f, numbers[i][0], sql));
+		}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (!CHECK(is_forgotten(&f, others[i][0], others[i][1])))
+			fprintf(stderr, "%s\n", others[i][1]);
+	CHECK(!is_forgotten(&f, "clock_periods", "UPDATE clock_periods SET id = id"));
+	/* An earlier version wrote all rows without checksums. They get some. */
+	fixture_number(&f, "UPDATE age_clock SET checksum = NULL");
+	fixture_number(&f, "UPDATE clock_periods SET checksum = NULL");
+	db = fixture_database(&f);
+	CHECK_EQ_INT(age_load(&age, db), SQLITE_OK);
+	sqlite3_close(db);
+	CHECK(age.any && age.n == 2 && age.is_dirty);
+	CHECK_EQ_INT(age_save(&age, archive_writer_store(f.w)), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(checksum) FROM clock_periods"), 2);
+	age_deinit(&age);
+	fixture_deinit(&f);
+}
+
 /* What is deleted is counted by guest and reason, unless the transaction is rolled back. */
 static void test_deletions(void)
 {
@@ -378,6 +464,7 @@ int main(void)
 	CHECK_RUN(test_earlier_version);
 	CHECK_RUN(test_stored);
 	CHECK_RUN(test_read_while_written);
+	CHECK_RUN(test_damaged_rows);
 	CHECK_RUN(test_deletions);
 	CHECK_RUN(test_many_guests);
 	return check_done();
