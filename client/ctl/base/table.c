@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "ctl.h"
@@ -29,6 +31,35 @@ void table_deinit(struct table *t)
 	*t = (struct table){0};
 }
 
+void table_cut(struct table *t)
+{
+	struct winsize size;
+	int error = errno; /* of an earlier failure to write, which stdout_verdict() reports */
+
+	t->most = TABLE_CELL_MAX;
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 3)
+		t->most = size.ws_col;
+	errno = error;
+}
+
+/* Cut S, valid UTF-8, to MOST characters, the last of which are dots. MOST is at least 3. */
+static void cut(char *s, int most)
+{
+	static const char dots[] = "...";
+	char *end = s;
+	int n = 0;
+
+	for (; *s && n <= most; s++) {
+		if (((unsigned char)*s & 0xc0) == 0x80)
+			continue;
+		/* The dots take the place of at least as many characters, of at least as many bytes. */
+		if (n++ == most - (int)sizeof(dots) + 1)
+			end = s;
+	}
+	if (n > most)
+		memcpy(end, dots, sizeof(dots));
+}
+
 void table_add(struct table *t, const char *text)
 {
 	size_t room = t->room ? t->room * 2 : 64;
@@ -46,6 +77,8 @@ void table_add(struct table *t, const char *text)
 		t->room = room;
 	}
 	t->text[t->cells] = printable(text, strlen(text));
+	if (t->text[t->cells] && t->most)
+		cut(t->text[t->cells], t->most);
 	if (t->text[t->cells])
 		t->cells++;
 	else

@@ -14,12 +14,14 @@
 #include "wall-time.h"
 
 #define TABLE_COLUMNS_MAX 12
+#define TABLE_CELL_MAX	  200
 
 struct table {
 	size_t columns;
 	size_t cells;
 	size_t room;
 	bool failed; /* out of memory */
+	int most;    /* most characters of a cell, which is else cut and ends in dots; 0 = any number */
 	char **text; /* the cells' texts, row by row; owned */
 	bool right[TABLE_COLUMNS_MAX];
 };
@@ -30,6 +32,11 @@ struct table {
  */
 void table_init(struct table *t, const char *const *heads, size_t columns);
 void table_deinit(struct table *t);
+/*
+ * Cut cells, because a program or a guest chose their texts: to the width of the terminal if standard output is one, else
+ * to TABLE_CELL_MAX characters. Call it before the first cell is added.
+ */
+void table_cut(struct table *t);
 
 /* Add the next cell of the present row. TEXT of NULL or "" appears as "-". */
 void table_add(struct table *t, const char *text);

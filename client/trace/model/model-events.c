@@ -398,10 +398,12 @@ static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t ti
 		root->created = root->start = root->end = time;
 	} else if (time < s->last) {
 		m->notes.late++;
+		if (s->last - time > MPROF_TIMES_ORDER_NS && s->last - time > s->seen.back_ns)
+			s->seen.back_ns = s->last - time;
 	}
 	if (time > s->seen.end)
 		s->seen.end = root->end = time;
-	s->last = time;
+	s->last = s->seen.last = time;
 	if (s->gap != MPROF_NONE) {
 		struct mprof_gap *gap = (struct mprof_gap *)m->gaps.items + s->gap;
 

@@ -276,7 +276,7 @@ static bool close_running(struct mprof_model *m)
 		if (!m->slack && !model_reserve(m))
 			return false;
 		m->slack--;
-		model_switch(m, s, s->seen.end, MPROF_NONE);
+		model_switch(m, s, s->seen.back_ns ? s->last : s->seen.end, MPROF_NONE);
 	}
 	return true;
 }
