@@ -176,11 +176,24 @@ test("sparkline: a packet fills the time up to the next", () => {
 		to: String((i + 1) * 500000000),
 	}));
 
-	assert.deepEqual(spread(buckets), [0, 20, 20, 20, 10, 10]);
+	assert.deepEqual(spread(buckets), [0, 20, 20, 20]);
 	assert.deepEqual(spread([]), []);
 	assert.equal(curve([0, 0]), "");
 	assert.equal(curve([1]), "");
 	assert.match(curve([0, 5]), /^M0 20L0\.0 19\.0L96\.0 1\.0L96 20Z$/);
+});
+
+test("sparkline: the end of an ended guest is no spike", () => {
+	/* Packets of 4,000 bytes every four seconds; the overview ends where the last one begins. */
+	const buckets = Array.from({length: 48}, (_, i) => ({
+		bytes: i % 4 === 0 || i === 47 ? 4000 : 0,
+		from: String(i * 1e9),
+		to: String((i + 1) * 1e9),
+	}));
+
+	assert.ok(Math.max(...spread(buckets)) < 1400, String(spread(buckets)));
+	assert.equal(spread(buckets).length, 47);
+	assert.deepEqual(spread([{bytes: 9, from: "0", to: "1"}]), []);
 });
 
 test("host text: times and losses in words", () => {

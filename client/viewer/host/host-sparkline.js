@@ -13,16 +13,18 @@ const SEEN = 8; /* number of received rates from which on the curve shows only t
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * Return the bytes per second in each of BUCKETS. The bytes of a packet are spread over the time
- * until the next packet, because the packet was filled during that time.
+ * Return the bytes per second in BUCKETS, up to the last one in which a packet begins. The bytes of a
+ * packet are spread over the time until the next packet, because the packet was filled during that
+ * time. The overview does not tell when the last packet ended, so its rate is unknown.
  */
 export function spread(buckets) {
-	const out = new Array(buckets.length).fill(0);
+	const last = buckets.findLastIndex(({bytes}) => bytes);
+	const out = new Array(Math.max(last, 0)).fill(0);
 	const seconds = buckets.length ? Number(BigInt(buckets[0].to) - BigInt(buckets[0].from)) / 1e9 : 0;
 
-	for (let i = 0; i < buckets.length;) {
+	for (let i = 0; i < last;) {
 		let next = i + 1;
-		while (next < buckets.length && !buckets[next].bytes) next++;
+		while (!buckets[next].bytes) next++;
 		for (let k = i; k < next; k++) out[k] = buckets[i].bytes / (next - i) / (seconds || 1);
 		i = next;
 	}
