@@ -9,6 +9,7 @@ import glob
 import gzip
 import io
 import itertools
+import json
 import lzma
 import os
 import re
@@ -60,6 +61,16 @@ def zstd(data):
 
 
 class Inputs(unittest.TestCase):
+    def test_equal_names(self):
+        """Files of one name in several directories are told apart."""
+        for name in "a", "b", "c":
+            os.mkdir(name)
+            write(f"{name}/x.ctf", ring("small"))
+        write("x.ctf (2)", ring("small"))
+        code, out, said = run("stats", "--json", "a/x.ctf", "x.ctf (2)", "b/x.ctf", "c/x.ctf")
+        self.assertEqual(code, 0, said)
+        self.assertEqual([it["stream"] for it in json.loads(out)["streams"]], ["x.ctf", "x.ctf (2)", "x.ctf (3)", "x.ctf (4)"])
+
     def setUp(self):
         self.home = os.getcwd()
         self.work = tempfile.mkdtemp()

@@ -9,6 +9,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,6 +54,22 @@ static void stream_free(struct merge_stream *s)
 	free(s);
 }
 
+/* Return a copy of NAME, with a number if another stream has that name, or NULL without memory. The caller frees it. */
+static char *own_name(const struct merge *m, const char *name)
+{
+	char *own = strdup(name);
+
+	for (unsigned int number = 2, i = 0; own && i < m->n; i++) {
+		if (!m->names[i] || strcmp(m->names[i], own) != 0)
+			continue;
+		free(own);
+		if (asprintf(&own, "%s (%u)", name, number++) < 0)
+			own = NULL;
+		i = UINT_MAX; /* the new name may be another stream's, too: look at all again */
+	}
+	return own;
+}
+
 int merge_add(struct merge *m, const char *name, int fd)
 {
 	CLEANUP(closep) int owned = fd; /* until a stream owns it */
@@ -65,7 +83,7 @@ int merge_add(struct merge *m, const char *name, int fd)
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	m->names[m->n] = strdup(name);
+	m->names[m->n] = own_name(m, name);
 	m->guest[m->n] = m->one_guest && m->packets ? m->packets - 1 : m->n;
 	m->packets = m->packets ? m->packets : m->n + 1;
 	a->decoder = mprof_decoder_new();

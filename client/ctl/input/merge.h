@@ -35,7 +35,7 @@ struct merge {
 };
 
 /*
- * Add a stream called NAME, whose bytes are in the regular file FD. NAME is copied. The merge takes
+ * Add a stream called NAME, or NAME and a number if another stream has that name. Its bytes are in the regular file FD. The merge takes
  * the ownership of FD, also on failure. Return 0, -errno, or -E2BIG if there are too many streams.
  */
 int merge_add(struct merge *m, const char *name, int fd);
