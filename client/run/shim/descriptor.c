@@ -42,7 +42,7 @@ static bool device_waits(dev_t device)
 static enum waiting classify(int fd)
 {
 	long flags = KERNEL3(SYS_fcntl, fd, F_GETFL, 0);
-	struct stat st;
+	struct stat st = {0};
 
 	if (flags < 0 || (flags & (O_NONBLOCK | O_PATH)) || KERNEL2(SYS_fstat, fd, &st) < 0)
 		return WAITING_NEVER;

@@ -107,9 +107,9 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 /* Return the thread that has woken a waiter of O, or 0. */
 static int64_t waker_of(struct object *o)
 {
-	if (o->id < 0)
-		return __atomic_exchange_n(&o->waker, 0, __ATOMIC_RELAXED);
-	return __atomic_load_n(&o->waker, __ATOMIC_RELAXED);
+	int64_t waker = __atomic_load_n(&o->waker, __ATOMIC_RELAXED);
+
+	return waker && o->id < 0 ? __atomic_exchange_n(&o->waker, 0, __ATOMIC_RELAXED) : waker;
 }
 
 void wait_end(struct wait *w, const char *failure)
