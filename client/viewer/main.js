@@ -12,6 +12,7 @@ import {Access} from "./page/access.js";
 import {Api} from "./page/api.js";
 import {takeDrops} from "./page/drop.js";
 import {Events} from "./page/events.js";
+import {imported} from "./page/imports.js";
 import {namesMemory} from "./page/memory-address.js";
 import {Who} from "./page/who.js";
 
@@ -23,10 +24,11 @@ const PAGES = {
 };
 
 /* Import the heap strip of a time line. */
-const STRIP = async () => (await import("./strip/heap-strip.js")).HeapStrip;
+const STRIP = async () => (await imported(() => import("./strip/heap-strip.js"))).HeapStrip;
 
 /* Show the console and the XenStore of CAPTURE, from API, in a dialog. */
-const CONTEXT = async (api, capture) => (await import("./host/host-dialogs.js")).showContext(api, capture);
+const CONTEXT = async (api, capture) =>
+	(await imported(() => import("./host/host-dialogs.js"))).showContext(api, capture);
 
 class Main {
 	constructor(root) {
@@ -57,7 +59,7 @@ class Main {
 	 * trace in the present page; undefined outside of a time line.
 	 */
 	async take(file, asTrace) {
-		const {isMemtrace} = await import("./memory/memory-source.js");
+		const {isMemtrace} = await imported(() => import("./memory/memory-source.js"));
 		const memory = await isMemtrace(file).catch(() => false);
 
 		if (!memory && asTrace) return asTrace();
@@ -120,7 +122,8 @@ class Main {
 		this.root.replaceChildren();
 		preload(kind);
 		try {
-			const Page = await PAGES[kind]();
+			const Page = await imported(PAGES[kind], () => turn === this.turn && this.waits());
+			if (turn === this.turn) this.root.replaceChildren();
 			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;
 
 			if (turn === this.turn) this.page = page;
@@ -130,17 +133,27 @@ class Main {
 		}
 	}
 
+	/* Say that the page waits for the server. */
+	waits() {
+		this.say("status", "mprofd-http does not answer. This page goes on when it does.");
+	}
+
 	/* Show a sentence and a link to all guests. */
 	sorry(error) {
-		const text = document.createElement("p");
 		const back = document.createElement("a");
 
-		text.className = "sorry";
-		text.setAttribute("role", "alert");
-		text.textContent = `This cannot be shown: ${error.message}. `;
 		back.href = format({});
 		back.textContent = "All guests";
-		text.append(back);
+		this.say("alert", `This cannot be shown: ${error.message}. `, back);
+	}
+
+	/* Show PARTS, texts and nodes, in place of a page. ROLE is that of ARIA. */
+	say(role, ...parts) {
+		const text = document.createElement("p");
+
+		text.className = "sorry";
+		text.setAttribute("role", role);
+		text.append(...parts);
 		this.root.replaceChildren(text);
 	}
 }

@@ -201,7 +201,7 @@ static void visit(struct tour *t, uint64_t from, uint64_t part, double focus)
 	struct mprof_picture picture;
 	uint64_t began = now_ns(), drawn;
 
-	t->peer.w = (struct mprof_window){from, from + part, focus, WIDE, HIGH, 7, FLAGS, 0};
+	t->peer.w = (struct mprof_window){from, from + part, focus, WIDE, HIGH, 7, FLAGS, 0, 0};
 	if (t->n == TOUR || mprof_scene_draw(t->peer.scene, &t->peer.w, &picture) != MPROF_OK)
 		die("picture");
 	drawn = now_ns();

@@ -320,7 +320,7 @@ test("compare: the page follows running guests together", {timeout: 240000}, asy
 			document.getElementById("page").timeline.session.summary.streams.map((it) => String(it.end)),
 		);
 
-	await page.getByRole("button", {name: "Pause"}).waitFor();
+	await page.getByRole("button", {name: "Following"}).waitFor();
 	const first = await ends();
 	await until(async () => (await ends()).every((end, i) => BigInt(end) > BigInt(first[i])));
 	await becomes(async () => (await drawn(page, "guest")).length, 2, "headings");

@@ -29,13 +29,13 @@ test("timeline: the page follows a running guest, pauses, and stays when the use
 
 	ok(grown.to >= grown.end, "the window goes along");
 	ok((await drawn(page, "thread")).length > 0, "threads");
-	const pause = page.getByRole("button", {name: "Pause"});
+	const pause = page.getByRole("button", {name: "Following"});
 	await pause.click();
 	await until(() => page.evaluate(() => !document.getElementById("page").timeline.session.stepping));
 	const still = await camera(page);
 	await new Promise((resolve) => setTimeout(resolve, 2000));
 	equal((await camera(page)).end, still.end, "the end while it is paused");
-	await page.getByRole("button", {name: "Go on"}).click();
+	await page.getByRole("button", {name: "Jump to live"}).click();
 	await until(async () => (await camera(page)).end > still.end);
 	await page.focus("#tl-canvas");
 	for (let i = 0; i < 6; i++) await page.keyboard.press("+");
@@ -47,7 +47,7 @@ test("timeline: the page follows a running guest, pauses, and stays when the use
 	await t.look(page, "live");
 	await guest.stop();
 	await page.locator(".tl-about", {hasText: "ended"}).waitFor();
-	await becomes(() => page.getByRole("button", {name: /Pause|Go on/}).count(), 0, "buttons to pause");
+	await becomes(() => page.getByRole("button", {name: /Following|Jump to live/}).count(), 0, "buttons to pause");
 });
 
 /*
@@ -136,6 +136,15 @@ test(
 		await settled(page);
 		const newest = await loaded(page);
 		ok(newest.from !== "", "a part alone is loaded");
+		/* The ruler and the grid count from the same time, though the model begins later. */
+		const lines = (await drawn(page, "grid")).map(({x0}) => x0);
+		const ticks = await page.evaluate(() =>
+			document.getElementById("page").timeline.canvasView.tickList.map(({x}) => x),
+		);
+		ok(
+			ticks.length > 0 && ticks.every((x) => x < 0 || lines.some((it) => Math.abs(it - x) < 1)),
+			`ticks at ${ticks}, lines at ${lines}`,
+		);
 		await page.focus("#tl-canvas");
 		for (let i = 0; i < 30; i++) await page.keyboard.press("+");
 		await page.keyboard.press("Home");
@@ -162,6 +171,22 @@ test("timeline: a server that was away for a moment leaves no message behind", a
 	await host.startServer();
 	await until(async () => (await camera(page)).end > end);
 	await becomes(() => alert.textContent(), "", "the alert");
+
+	/* The button says so, too, and that a drag stopped the following. */
+	const button = page.locator(".tl-tools button").first();
+	await becomes(() => button.textContent(), "Following", "the button of a page that follows");
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 6; i++) await page.keyboard.press("+");
+	await page.keyboard.press("Home");
+	await becomes(() => button.textContent(), "Jump to live", "the button after a move");
+	await button.click();
+	await until(async () => (await camera(page)).to >= (await camera(page)).end);
+	await becomes(() => button.textContent(), "Following", "the button at the end again");
+	await host.stopServer();
+	await becomes(() => button.textContent(), "Not connected", "the button without a server");
+	equal(await button.evaluate((it) => it.classList.contains("tl-live")), false, "green without a server");
+	await host.startServer();
+	await becomes(() => button.textContent(), "Following", "the button with a server again");
 
 	/* Parts of the viewer that are missing at first: the page waits for them. */
 	for (const part of [/mprof\.wasm$/, /\/worker\.js$/, /v1\/domains\/web/]) {

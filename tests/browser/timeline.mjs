@@ -876,6 +876,44 @@ test("timeline: no panel has a fault that axe-core knows of", async (t) => {
 	await t.accessible(page);
 });
 
+test("timeline: the numbers of what is in view follow the view, with their order and filter", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const panel = page.locator(".tl-panel");
+	const length = () => panel.locator("strong").first().textContent();
+
+	await page.keyboard.press("i");
+	await panel.getByRole("heading", {name: "In view"}).waitFor();
+	const whole = await length();
+	await panel.getByRole("button", {name: "threads", exact: true}).click();
+	const heading = panel.locator("th", {hasText: /^threads$/});
+	await becomes(() => heading.getAttribute("aria-sort"), "descending", "the order");
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 4; i++) await page.keyboard.press("+");
+	await until(async () => (await length()) !== whole);
+	await settled(page);
+	const range = await page.evaluate(async () => {
+		const {exact} = await import("/viewer/page/times.js");
+		const {camera: view} = document.getElementById("page").timeline;
+
+		return `${exact(view.from > view.start ? view.from : view.start)} to ${exact(view.to < view.end ? view.to : view.end)};`;
+	});
+	await panel.locator("p", {hasText: `By the guest's clock ${range}`}).waitFor();
+	equal(await heading.getAttribute("aria-sort"), "descending", "the order after a move");
+
+	/* A selected range has numbers of its own, wherever the view goes. */
+	await page.evaluate(() => {
+		const {selection, camera: view} = document.getElementById("page").timeline;
+
+		selection.setRange(view.start, view.start + 1000n, true);
+	});
+	await panel.getByRole("heading", {name: "The selected range"}).waitFor();
+	const selected = await length();
+	await page.focus("#tl-canvas");
+	await page.keyboard.press("-");
+	await settled(page);
+	equal(await length(), selected, "the numbers of a selected range");
+});
+
 test("timeline: a gesture gets one picture a frame, and the old picture moves along", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const {asked, frames, went} = await page.evaluate(async () => {

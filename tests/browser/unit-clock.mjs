@@ -57,7 +57,7 @@ test("while the wall time is unknown, times count from the start", () => {
 	assert.equal(it.text, null);
 	it.wall = {known: false};
 	assert.equal(it.used, "relative");
-	assert.deepEqual(it.grid, {flags: 0, dayShift: 0n});
+	assert.deepEqual(it.grid, {flags: 64, dayShift: 0n, origin: START});
 });
 
 test("the wall time says its date, its zone and how sure it is", () => {

@@ -472,8 +472,12 @@ static void test_grid(void)
 	add(&t, 1000, MPROF_EVENT_switch, -1, 0, NULL);
 	end(&t);
 	check_line(&t, w, 0, 30, "-100 ns", false);
-	w.flags = MPROF_WINDOW_GRID_ZERO;
+	w.flags = MPROF_WINDOW_GRID_ORIGIN;
 	check_line(&t, w, 1, 100, "0.1 µs", false);
+	w.origin = 55;
+	check_line(&t, w, 0, 55, "0 ns", true);
+	w.origin = -30;
+	check_line(&t, w, 0, 70, "100 ns", false);
 	/* 03:12:44.25 at the time 0; 1 ms a pixel, so a line each 100 ms. */
 	w = (struct mprof_window){.to = 1000 * MS,
 				  .width = 1000,

@@ -53,7 +53,7 @@ enum mprof_window_flag {
 	 * drawn one by one with the share of time that they take.
 	 */
 	MPROF_WINDOW_SHADED = 32,
-	MPROF_WINDOW_GRID_ZERO = 64, /* count the grid's lines from the time 0, not from the first event */
+	MPROF_WINDOW_GRID_ORIGIN = 64, /* count the grid's lines from ORIGIN, not from the first event */
 	/*
 	 * Place the grid's lines at round times of day. The time of day of a time T is T + DAY_SHIFT
 	 * modulo 24 hours.
@@ -74,6 +74,7 @@ struct mprof_window {
 	float letter_width; /* average width of a letter, pixels, 1 to 16,384: decides which texts fit */
 	uint32_t flags;	    /* enum mprof_window_flag */
 	uint64_t day_shift; /* ns, added modulo 2^64; used with MPROF_WINDOW_GRID_DAY */
+	int64_t origin;	    /* a time, ns, also below 0; used with MPROF_WINDOW_GRID_ORIGIN */
 };
 
 /*

@@ -2,7 +2,7 @@
  * The ruler: lines at round times, with their times as texts.
  *
  * Times count from the trace's first event, because a guest's own clock means little to people; or
- * from 0, or as times of day, if the window says so. The texts are exact: whole nanoseconds, with as
+ * from another time, or as times of day, if the window says so. The texts are exact: whole nanoseconds, with as
  * many decimals as the distance of the lines needs.
  */
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static const struct unit units[] = {{"s", 9}, {"ms", 6}, {"µs", 3}, {"ns", 0}};
 struct ruler {
 	struct frame *f;
 	const struct unit *unit;
-	uint64_t origin; /* the time from which the lines' times count, ns */
+	uint64_t origin; /* the time from which the lines' times count, ns, modulo 2^64: it may be below 0 */
 	uint64_t step;
 	uint64_t round; /* next larger round time above the distance of two lines, ns */
 	unsigned decimals;
@@ -53,12 +53,18 @@ static void spell(const struct ruler *r, bool negative, uint64_t ns, char *buf, 
 		snprintf(buf, size, "%s%" PRIu64 " %s", negative ? "-" : "", ns / one, r->unit->name);
 }
 
+/* Return true if TIME is before the origin. */
+static bool is_before(const struct ruler *r, uint64_t time)
+{
+	return (int64_t)time < (int64_t)r->origin;
+}
+
 /* Return the distance from the origin to the farther end of the window. */
 static uint64_t farthest(const struct ruler *r)
 {
 	const struct mprof_window *w = &r->f->w;
-	uint64_t left = w->from > r->origin ? w->from - r->origin : r->origin - w->from;
-	uint64_t right = w->to > r->origin ? w->to - r->origin : r->origin - w->to;
+	uint64_t left = is_before(r, w->from) ? r->origin - w->from : w->from - r->origin;
+	uint64_t right = is_before(r, w->to) ? r->origin - w->to : w->to - r->origin;
 
 	return left > right ? left : right;
 }
@@ -83,7 +89,7 @@ static bool fits(struct ruler *r, uint64_t step, unsigned zeros)
 	r->unit = &units[far >= 1000000000 ? 0 : far >= 1000000 ? 1 : far >= 1000 ? 2 : 3];
 	r->decimals = zeros < r->unit->digits ? r->unit->digits - zeros : 0;
 	r->step = step;
-	spell(r, r->f->w.from < r->origin, far, text, sizeof(text));
+	spell(r, is_before(r, r->f->w.from), far, text, sizeof(text));
 	return has_room(r, step, text);
 }
 
@@ -129,13 +135,13 @@ static void draw_from_origin(struct ruler *r)
 	unsigned n = 0;
 
 	choose(r);
-	if (w->from < r->origin)
+	if (is_before(r, w->from))
 		for (ns = (r->origin - w->from) / r->step * r->step; ns > 0 && n < LINES; ns -= r->step, n++)
-			if (r->origin - ns <= w->to)
+			if ((int64_t)(r->origin - ns) <= (int64_t)w->to)
 				put_from_origin(r, true, ns);
-	if (w->to < r->origin)
+	if (is_before(r, w->to))
 		return;
-	ns = w->from > r->origin ? (w->from - r->origin + r->step - 1) / r->step * r->step : 0;
+	ns = is_before(r, w->from) ? 0 : (w->from - r->origin + r->step - 1) / r->step * r->step;
 	for (; ns <= w->to - r->origin && n < LINES; ns += r->step, n++) {
 		put_from_origin(r, false, ns);
 		if (UINT64_MAX - ns < r->step)
@@ -217,7 +223,8 @@ static void draw_day(struct ruler *r)
 
 void draw_grid(struct frame *f)
 {
-	struct ruler r = {.f = f, .origin = f->w.flags & MPROF_WINDOW_GRID_ZERO ? 0 : f->origin};
+	bool chosen = f->w.flags & MPROF_WINDOW_GRID_ORIGIN;
+	struct ruler r = {.f = f, .origin = chosen ? (uint64_t)f->w.origin : f->origin};
 
 	if (f->w.flags & MPROF_WINDOW_GRID_DAY)
 		draw_day(&r);

@@ -202,6 +202,7 @@ static const struct place places[] = {
 	FIELD(mprof_window, letter_width),
 	FIELD(mprof_window, flags),
 	FIELD(mprof_window, day_shift),
+	FIELD(mprof_window, origin),
 	STRUCT(mprof_mark),
 	FIELD(mprof_mark, x0),
 	FIELD(mprof_mark, y0),

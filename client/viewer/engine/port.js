@@ -6,7 +6,7 @@
 /* Promise of the compiled mprof.wasm of the server, for all workers; null before the first use. */
 let compiled = null;
 
-/** A file of the viewer did not come from the server. The same request may succeed later. */
+/** A file of the viewer, or the rest of a body, did not come from the server. The same request may succeed later. */
 export class Missing extends Error {
 	passing = true;
 }
@@ -196,7 +196,7 @@ export class Port {
 			this.#worker.postMessage({cancel: id});
 			this.#waiting
 				.get(id)
-				?.reject(new Error(`The connection ended before the whole ${whole} was there: ${error.message}.`));
+				?.reject(new Missing(`The connection ended before the whole ${whole} was there: ${error.message}.`));
 		}
 	}
 }

@@ -224,6 +224,11 @@ export class Head {
 		this.message.progress(text, part);
 	}
 
+	/** Show TEXT in place of the profile: why there is none yet. The caller tries again later. */
+	waits(text) {
+		this.message.waits(text, this.hooks.home("Back to the guests"));
+	}
+
 	/**
 	 * Show TEXT in place of the profile: why it cannot be shown, and what to do. HOW is the ARIA
 	 * role.

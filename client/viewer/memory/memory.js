@@ -25,6 +25,7 @@ import {amount, give} from "./memory-text.js";
 import {download, fileName} from "../trace/save.js";
 import {watchDark} from "../draw/theme.js";
 
+const AGAIN_MS = 2000; /* time until the page tries again after a first load that failed, ms */
 const THREADS_MS = 400; /* the link to the time line is updated this long after the last change */
 
 export class MemoryPage {
@@ -164,8 +165,22 @@ export class MemoryPage {
 			this.head.title(source);
 			await this.load();
 		} catch (error) {
-			if (!this.closed) this.head.sorry(error.message);
+			if (!this.closed) await this.lacks(error);
 		}
+	}
+
+	/**
+	 * Show ERROR, with which the first load failed. If the server can answer again soon, load again after
+	 * AGAIN_MS.
+	 */
+	async lacks(error) {
+		if (!error.passing) return this.head.sorry(error.message);
+		this.head.waits(error.message);
+		await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+		if (this.closed) return;
+		this.heap?.close();
+		this.heap = null;
+		await this.start();
 	}
 
 	async open() {

@@ -5,6 +5,8 @@
  */
 import {SignIn} from "./sign-in.js";
 
+const AGAIN_MS = 3000; /* time until a server that did not answer is asked again, ms */
+
 export class Access {
 	/**
 	 * API is from api.js; its requests pass here from now on.
@@ -35,13 +37,14 @@ export class Access {
 
 	/**
 	 * Ask the server who one is, and let the user sign in if that is necessary. If the server does
-	 * not answer, do nothing: the page's own requests fail too, and the page says so.
+	 * not answer, ask again after AGAIN_MS; the page's own requests fail too, and the page says so.
 	 */
 	async ask() {
+		clearTimeout(this.timer);
 		try {
 			this.take(await this.api.identity());
-		} catch {
-			/* See above. */
+		} catch (error) {
+			if (error.passing) this.timer = setTimeout(() => this.ask(), AGAIN_MS);
 		}
 	}
 

@@ -80,6 +80,16 @@ export class Message {
 		this.say("status", make("p", {textContent: `${text}…`}), bar);
 	}
 
+	/** Show TEXT: why there is nothing to show yet, and MORE nodes. The caller tries again later. */
+	waits(text, ...more) {
+		this.say(
+			"status",
+			make("p", {textContent: ended(text)}),
+			make("p", {textContent: "Trying again…"}),
+			make("p", {}, ...more),
+		);
+	}
+
 	/**
 	 * Show CHILDREN. ROLE says how screen readers read them: "alert" at once, "status" when they
 	 * are idle.

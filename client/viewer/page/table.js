@@ -52,16 +52,22 @@ export class Table {
 	 * - list({key, descending, text, most}): return {rows, total}, or a Promise of it: the first MOST
 	 *   rows that contain TEXT, sorted by the column KEY, and the number of all of them;
 	 * - sort: {key, descending} at first;
+	 * - kept: an object in which the table leaves itself by its caption, and finds the table that it replaces, of
+	 *   which it takes the order and the filter;
 	 * - save(text): save the text as a file, where the browser has no clipboard.
 	 */
-	constructor({caption, columns, list, sort, save}) {
-		Object.assign(this, {columns, list, save, sort: {...sort}});
-		this.text = "";
+	constructor({caption, columns, list, sort, save, kept = {}}) {
+		const former = kept[caption];
+
+		Object.assign(this, {columns, list, save, sort: {...(former?.sort ?? sort)}});
+		kept[caption] = this;
+		this.text = former?.text ?? "";
 		this.filter = make("input", {
 			type: "search",
 			className: "tl-table-filter",
 			placeholder: "Filter",
 			"aria-label": `Filter: ${caption}`,
+			value: this.text,
 			hidden: true,
 			oninput: () => {
 				this.text = this.filter.value;

@@ -126,6 +126,13 @@ export class Camera {
 		this.to = this.from + span;
 	}
 
+	/** Show a window of SPAN ns at the end of the trace. */
+	showEnd(span) {
+		const to = this.widest + this.end;
+
+		this.show(to - span, to);
+	}
+
 	/** Show the times FROM to TO, ns, in the part of the picture that no panel covers. */
 	showBeside(from, to) {
 		this.show(from, from + ((to - from) * BigInt(this.width)) / BigInt(Math.max(1, this.width - this.inset)));

@@ -239,9 +239,9 @@ export class CanvasView {
 	get window() {
 		const {from, to, focus, width, height} = this.camera;
 		const {everyRow} = this.hooks.layout;
-		const {flags: grid, dayShift} = this.hooks.clock().grid;
+		const {flags: grid, dayShift, origin} = this.hooks.clock().grid;
 		const flags = (this.threads.collapsed ? FLAGS & ~LABELS : FLAGS) | (everyRow ? 0 : DENSE) | grid;
-		const plain = {focus, height, letter: 6.6, flags, dayShift, tracks: this.tracks};
+		const plain = {focus, height, letter: 6.6, flags, dayShift, origin, tracks: this.tracks};
 
 		if (from >= 0n) return {...plain, from, to, width};
 		/*

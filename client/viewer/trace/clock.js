@@ -27,7 +27,7 @@ const AGAIN_MS = 5000; /* ms between estimates of a running guest's offset whose
 const AGAIN_SURE_MS = 60000; /* the same for a known error */
 
 /* Flags of struct mprof_window (<mprof/scene.h>): where the grid's lines are. */
-const GRID_ZERO = 64;
+const GRID_ORIGIN = 64;
 const GRID_DAY = 128;
 
 /* Distances of a ruler's ticks at times of day, s, from ten seconds on. */
@@ -157,16 +157,16 @@ export class Clock {
 
 	// The ruler and the grid.
 
-	/** The members of engine.frame()'s window that place the grid's lines: {flags, dayShift}. */
+	/** The members of engine.frame()'s window that place the grid's lines: {flags, dayShift, origin}. */
 	get grid() {
-		const {used, camera} = this;
+		const {used, camera, origin} = this;
 
-		if (used === "relative") return {flags: 0, dayShift: 0n};
-		if (used === "guest") return {flags: GRID_ZERO, dayShift: 0n};
-		return {flags: GRID_DAY, dayShift: this.#shift(camera.from)};
+		return used === "relative" || used === "guest"
+			? {flags: GRID_ORIGIN, dayShift: 0n, origin}
+			: {flags: GRID_DAY, dayShift: this.#shift(camera.from), origin: 0n};
 	}
 
-	/** Return a time, ns, from which the times of ticks count. It may be after the window's begin. */
+	/** Return a time, ns, from which the times of ticks and of the grid's lines count. It may be after the window's begin. */
 	get origin() {
 		const {used, camera} = this;
 

@@ -19,6 +19,13 @@ const BUTTONS = [
 	["help", "?", "Help: signs, keys and pointer (?)"],
 ];
 
+/* What the button about following says: state -> [text, tooltip]. */
+const LIVE = {
+	following: ["Following", "Stop following the guest; it runs on"],
+	behind: ["Jump to live", "Show the newest events, and follow the guest"],
+	lost: ["Not connected", "mprofd-http does not answer; the page goes on when it does. Press to try now"],
+};
+
 export class Frame {
 	/**
 	 * COMPARISON is null if the page shows one trace. SAYS, LIVE and TEXT are elements with text:
@@ -29,6 +36,7 @@ export class Frame {
 	 * - flipHeap(): show or hide the heap;
 	 * - take(file): open the File;
 	 * - setClock(kind): write times by the clock of KIND (clock.js);
+	 * - flipLive(): follow the run that goes on, or stop following it;
 	 * - home(text): return the link to the page of all guests, another element, or null;
 	 * - who: the element that says who one is, or null;
 	 * - palette(): return the colours.
@@ -43,7 +51,8 @@ export class Frame {
 			hidden: true,
 			onclick: () => panels.show("trace"),
 		});
-		this.pauseButton = make("button", {type: "button", hidden: true, onclick: () => this.pause()});
+		this.liveButton = make("button", {type: "button", hidden: true, onclick: () => this.hooks.flipLive()});
+		this.said = null; /* what the button says: a key of LIVE */
 		this.buttons = new Map(
 			BUTTONS.map(([name, text, says]) => [
 				name,
@@ -90,7 +99,7 @@ export class Frame {
 				make(
 					"div",
 					{className: "tl-tools"},
-					this.pauseButton,
+					this.liveButton,
 					make(
 						"div",
 						{className: "tl-group", role: "group", "aria-label": "Zoom"},
@@ -133,15 +142,15 @@ export class Frame {
 	// Messages.
 
 	/**
-	 * Show the title of SOURCE (source.js). The button to pause appears if the run of SOURCE goes
-	 * on.
+	 * Show the title of SOURCE (source.js). The button about following appears if the run of SOURCE
+	 * goes on.
 	 */
 	title(source) {
 		this.heading.textContent = source.title;
 		this.about.textContent = source.about;
 		document.title = `${source.title} – mprofd`;
-		this.pauseButton.hidden = !source.running;
-		this.sayPause(false);
+		this.liveButton.hidden = !source.running;
+		this.sayLive();
 	}
 
 	/**
@@ -166,12 +175,7 @@ export class Frame {
 	 * Show TEXT in place of the picture: why there is no picture yet. The caller tries again later.
 	 */
 	waits(text) {
-		this.message.say(
-			"status",
-			make("p", {textContent: ended(text)}),
-			make("p", {textContent: "Trying again…"}),
-			make("p", {}, this.hooks.home("Back to the guests")),
-		);
+		this.message.waits(text, this.hooks.home("Back to the guests"));
 	}
 
 	/**
@@ -250,29 +254,29 @@ export class Frame {
 		this.heapButton.setAttribute("aria-pressed", String(shown));
 	}
 
-	/** Stop or go on following the run. If the run is not followed, do nothing. */
-	pause() {
-		const {session} = this.state;
-
-		if (!session?.live) return;
-		session.pause(!session.paused);
-		this.sayPause(session.paused);
-	}
-
 	/** Show that the run, which the page followed, has ended. */
 	ended() {
-		this.pauseButton.hidden = true;
+		this.liveButton.hidden = true;
 		this.about.textContent = this.about.textContent.replace(/running|suspended/, "ended");
 		this.live.textContent = "The run has ended.";
 	}
 
-	/**
-	 * Set the text of the button to pause. PAUSED is true if the page does not follow the run now.
-	 */
-	sayPause(paused) {
-		this.pauseButton.textContent = paused ? "Go on" : "Pause";
-		this.pauseButton.title = paused ? "Follow the guest again" : "Stop following the guest; it runs on";
-		this.pauseButton.classList.toggle("tl-live", !paused);
+	/** True if the picture follows the run: new data come, and the window goes along with them. */
+	get follows() {
+		const {session} = this.state;
+		const {camera} = this.canvasView;
+
+		return Boolean(session) && !session.paused && !session.trouble && camera.to >= camera.end;
+	}
+
+	/** Let the button say whether the picture follows the run. */
+	sayLive() {
+		const state = this.state.session?.trouble ? "lost" : this.follows ? "following" : "behind";
+
+		if (this.said === state) return;
+		this.said = state;
+		[this.liveButton.textContent, this.liveButton.title] = LIVE[state];
+		this.liveButton.classList.toggle("tl-live", state === "following");
 	}
 
 	// Saving.

@@ -69,9 +69,15 @@ export class Loading {
 				{
 					progress: (text, share) => this.frame.progress(text, share),
 					loaded: (summary, how) => this.loaded(summary, how),
-					failed: (error) => this.hooks.failed(error),
-					recovered: (error) => this.frame.recovered(error.message),
-					paused: (on) => this.frame.sayPause(on),
+					failed: (error) => {
+						this.hooks.failed(error);
+						this.frame.sayLive();
+					},
+					recovered: (error) => {
+						this.frame.recovered(error.message);
+						this.frame.sayLive();
+					},
+					paused: () => this.frame.sayLive(),
 					ended: () => this.frame.ended(),
 				},
 				this.services.engine,
@@ -247,8 +253,7 @@ export class Loading {
 	 */
 	goOn(was, sticks) {
 		if (sticks && was.all) this.camera.fit();
-		else if (sticks)
-			this.camera.show(this.camera.widest + this.camera.end - was.span, this.camera.widest + this.camera.end);
+		else if (sticks) this.camera.showEnd(was.span);
 	}
 
 	/** Update the number of events over time that the minimap shows. */

@@ -27,7 +27,7 @@ function timeColumn(key, title, whole) {
  * Return the table of the groups of threads in PLACE, and the node below it with the threads of the
  * group that the user chooses. HOOKS are those of measured().
  */
-function groups(place, engine, clock, {select, save}) {
+function groups(place, engine, clock, {select, sheet}) {
 	const chosen = make("div", {"aria-live": "polite"});
 	let totals = {alive: 0n, running: 0n, waiting: 0n};
 	const columns = [
@@ -56,7 +56,7 @@ function groups(place, engine, clock, {select, save}) {
 		caption: "Threads by label and type",
 		columns,
 		sort: {key: "waiting", descending: true},
-		save: save("groups"),
+		...sheet("groups"),
 		list: async (query) => {
 			const answer = await engine.groups(place, query);
 
@@ -95,7 +95,7 @@ function groups(place, engine, clock, {select, save}) {
 			caption: short(group.label ?? `Threads without a label (${group.type})`),
 			columns: own,
 			sort: {key: "waiting", descending: true},
-			save: save("threads"),
+			...sheet("threads"),
 			list: listOf(threads, own),
 		});
 
@@ -115,7 +115,7 @@ function groups(place, engine, clock, {select, save}) {
 const limit = (i) => [1n, 2n, 5n][i % 3] * 10n ** BigInt(Math.floor(i / 3));
 
 /** Return the table of how often threads waited how long; null if none waited. */
-function waits(counts, save) {
+function waits(counts, sheet) {
 	const rows = counts.map((n, i) => ({from: limit(i), n}));
 	const first = rows.findIndex(({n}) => n > 0n);
 	const last = rows.findLastIndex(({n}) => n > 0n);
@@ -137,13 +137,13 @@ function waits(counts, save) {
 		caption: "How long threads waited",
 		columns,
 		sort: {key: "from", descending: false},
-		save: save("waits"),
+		...sheet("waits"),
 		list: listOf(rows.slice(first, last + 1), columns),
 	});
 }
 
 /** Return the table of STATS' counters, or null. */
-function counters(stats, save) {
+function counters(stats, sheet) {
 	const rows = Object.entries(stats.counters ?? {}).map(([name, it]) => ({name, ...it}));
 	const value = (key, title) => ({
 		key,
@@ -172,14 +172,14 @@ function counters(stats, save) {
 				caption: "Counters",
 				columns,
 				sort: {key: "name", descending: false},
-				save: save("counters"),
+				...sheet("counters"),
 				list: listOf(rows, columns),
 			})
 		: null;
 }
 
 /** Return the table of the threads that ran longest, or null. CHOOSE(thread) is called at a click. */
-function busiest(stats, choose, save) {
+function busiest(stats, choose, sheet) {
 	const columns = [
 		{
 			key: "name",
@@ -196,14 +196,14 @@ function busiest(stats, choose, save) {
 				caption: "Busiest threads",
 				columns,
 				sort: {key: "running_ns", descending: true},
-				save: save("busiest"),
+				...sheet("busiest"),
 				list: listOf(stats.busiest, columns),
 			})
 		: null;
 }
 
 /** Return the table of OBJECT {name: number} with the heading WHAT, or null if it is empty. */
-function counts(caption, what, object, save) {
+function counts(caption, what, object, sheet) {
 	const rows = Object.entries(object ?? {}).map(([name, n]) => ({name, n}));
 	const columns = [
 		{key: "name", title: what, value: (row) => row.name},
@@ -215,7 +215,7 @@ function counts(caption, what, object, save) {
 				caption,
 				columns,
 				sort: {key: "n", descending: true},
-				save: save(what),
+				...sheet(what),
 				list: listOf(rows, columns),
 			})
 		: null;
@@ -278,7 +278,7 @@ function remarks(stats, totals, length) {
  * hooks:
  * - choose(thread), select(index): select a thread;
  * - rows(first, last): select rows;
- * - save(name): return a function that saves a text as the CSV file NAME.
+ * - sheet(name): return {save, kept} for a Table; its copy is saved as the CSV file NAME.
  */
 export async function measured(place, engine, clock, hooks, name = "the guest's clock") {
 	const {from, to, firstRow, lastRow} = place;
@@ -289,13 +289,13 @@ export async function measured(place, engine, clock, hooks, name = "the guest's 
 		engine.groups(area, {key: "waiting", descending: true, text: "", most: 0}),
 	]);
 	const {table, chosen} = groups(area, engine, clock, hooks);
-	const {save} = hooks;
+	const {sheet} = hooks;
 	const tables = [
-		waits(answer.waits, save),
-		counters(stats, save),
-		busiest(stats, hooks.choose, save),
-		counts("Events", "event", stats.events_by_type, save),
-		counts("Threads created", "type", stats.threads_by_type, save),
+		waits(answer.waits, sheet),
+		counters(stats, sheet),
+		busiest(stats, hooks.choose, sheet),
+		counts("Events", "event", stats.events_by_type, sheet),
+		counts("Threads created", "type", stats.threads_by_type, sheet),
 	].filter(Boolean);
 
 	await Promise.all([table, ...tables].map((it) => it.show()));

@@ -50,6 +50,22 @@ export class Panel {
 		this.hooks.sized();
 	}
 
+	/** Show NODES in place of the present content of the same name, where the user reads and types. */
+	renew(title, ...nodes) {
+		const {body} = this;
+		const {scrollTop} = body;
+		const label = body.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
+		const caret = label ? document.activeElement.selectionStart : null;
+
+		this.title.textContent = short(title, 120);
+		body.replaceChildren(...nodes);
+		body.scrollTop = scrollTop;
+		const field =
+			label && [...body.querySelectorAll("[aria-label]")].find((it) => it.getAttribute("aria-label") === label);
+		field?.focus({preventScroll: true});
+		if (field?.type === "search") field.setSelectionRange(caret, caret);
+	}
+
 	/** Let clicks through to the picture for TWICE_MS. */
 	letThrough() {
 		const {style} = this.element;

@@ -62,6 +62,8 @@ export class Panels {
 	 */
 	constructor({state, camera, canvasView, selection, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, selection, comparison, hooks});
+		this.measured = null; /* what the shown numbers are of: {from, to: ns, engine} */
+		this.kept = {}; /* the tables of the numbers, by caption: their order and filter outlive a move */
 		this.panel = new Panel({
 			closed: () => this.closed(),
 			sized: () => (camera.inset = this.panel.covers),
@@ -270,9 +272,10 @@ export class Panels {
 		return ["Threads in view", this.threadsTable.nodes];
 	}
 
-	/** Show the threads that are in view now, if the panel has their table. */
-	async renewThreads() {
+	/** Show what is in view now, if the open panel is about that. */
+	async renew() {
 		if (this.name === "threads") await this.showThreads();
+		await this.renewStats();
 	}
 
 	async showThreads() {
@@ -296,6 +299,39 @@ export class Panels {
 			);
 	}
 
+	/** The part {from, to} of the trace, ns, that the numbers are of: the selected range, or what is in view. */
+	get measures() {
+		const {camera, selection} = this;
+
+		return (
+			selection.range ?? {
+				from: camera.from > camera.start ? camera.from : camera.start,
+				to: camera.to < camera.end ? camera.to : camera.end,
+			}
+		);
+	}
+
+	/**
+	 * Show the numbers of what is in view now, if the panel has those of another view or of an older
+	 * model.
+	 */
+	async renewStats() {
+		const {measured: was, measures: is} = this;
+
+		if (
+			this.name !== "stats" ||
+			this.selection.range ||
+			(was?.from === is.from && was.to === is.to && was.engine === this.state.engine)
+		)
+			return;
+		const {turn} = this;
+		const [title, nodes] = await this.stats();
+		/* Another content, or the numbers of a newer view, may have been asked for meanwhile. */
+		const {measured} = this;
+		const isNewest = measured.from === is.from && measured.to === is.to;
+		if (this.turn === turn && this.name === "stats" && isNewest) this.panel.renew(title, ...nodes);
+	}
+
 	/** The numbers of the selected area, or of the window. */
 	async stats() {
 		const {
@@ -304,11 +340,10 @@ export class Panels {
 			state: {session, clock},
 		} = this;
 		const {range, rows} = selection;
-		const what = range ?? {
-			from: camera.from > camera.start ? camera.from : camera.start,
-			to: camera.to < camera.end ? camera.to : camera.end,
-		};
+		const what = this.measures;
 
+		this.measured = {...what, engine: session.engine};
+		if (this.name !== "stats") this.kept = {};
 		return [
 			rows ? "The selected area" : range ? "The selected range" : "In view",
 			[
@@ -320,7 +355,7 @@ export class Panels {
 						choose: (it) => this.choose(it),
 						select: (index) => this.select(index),
 						rows: (first, last) => selection.setRows(first, last),
-						save: (name) => this.saver(name),
+						sheet: (name) => ({save: this.saver(name), kept: this.kept}),
 					},
 					session.source.clock,
 				)),

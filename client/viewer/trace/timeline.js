@@ -409,6 +409,7 @@ export class Timeline {
 				flipHeap,
 				take: (file) => this.take(file),
 				setClock: (kind) => this.setClock(kind),
+				flipLive: () => this.flipLive(),
 				home: (words) => this.home(words),
 				who: services.who ?? null,
 				palette: () => this.palette,
@@ -623,6 +624,20 @@ export class Timeline {
 		this.frame.trouble(error.message);
 	}
 
+	// Following.
+
+	/** Stop following the run, or show its end and follow it. Without a run that goes on, do nothing. */
+	flipLive() {
+		const {session} = this;
+
+		if (!session?.live) return;
+		if (this.frame.follows) session.pause(true);
+		else if (session.trouble && !session.paused) session.wake(0);
+		else if (session.paused) session.pause(false);
+		else this.move(() => this.camera.showEnd(this.camera.span));
+		this.frame.sayLive();
+	}
+
 	// Moving.
 
 	/**
@@ -691,6 +706,7 @@ export class Timeline {
 	/** Update what depends on the picture after each frame. */
 	drawn() {
 		this.comparison?.follow();
+		this.frame.sayLive();
 		this.heap?.draw();
 		if (this.state.summary && this.minimap.refresh(this.camera)) this.say();
 		if (this.read !== this.canvasView.shown) {
@@ -703,8 +719,8 @@ export class Timeline {
 	}
 
 	/**
-	 * Update the list of the threads in view that screen readers read, and the panel "threads" if
-	 * it is open.
+	 * Update the list of the threads in view that screen readers read, and a panel about what is in
+	 * view.
 	 */
 	async tell() {
 		if (!this.canvasView.shown || this.state.closed) return;
@@ -720,7 +736,7 @@ export class Timeline {
 				...threads.filter(Boolean).map((it) => make("li", {textContent: line(it, this.state.clock)})),
 			),
 		);
-		this.panels.renewThreads().catch((error) => this.state.closed || this.failed(error));
+		this.panels.renew().catch((error) => this.state.closed || this.failed(error));
 	}
 
 	/**

@@ -41,6 +41,7 @@ export class Session {
 		this.loaded = null; /* {from, to} in ns: the loaded part; null: all is loaded */
 		this.notes = []; /* sentences on missing data, for the user */
 		this.paused = false; /* true: the user stopped following the run */
+		this.trouble = null; /* the error of the last request, which is repeated; null: it succeeded */
 		this.off = []; /* functions that remove the listeners of follow() */
 		this.abort = new AbortController();
 	}
@@ -186,8 +187,13 @@ export class Session {
 		this.settling = setTimeout(() => this.slice(from, to), SETTLE_MS);
 	}
 
-	/** Load the part around the window FROM to TO (ns). */
+	/**
+	 * Load the part around the window FROM to TO (ns). If the server can answer again soon, try again after
+	 * LIVE_MOST_MS.
+	 */
 	async slice(from, to) {
+		let again = false;
+
 		this.loading = true;
 		try {
 			/* The user looks at an older part of a run that goes on, so stop following the run. */
@@ -198,13 +204,18 @@ export class Session {
 			const part = around(this.overview, from, to);
 			if (part.from !== this.loaded.from || part.to !== this.loaded.to) await this.part(part, "slice");
 			this.few = false;
+			this.well();
 		} catch (error) {
-			if (!this.closed) this.hooks.failed(error);
+			again = Boolean(error.passing);
+			if (again) this.ill(error);
+			else if (!this.closed) this.hooks.failed(error);
 		} finally {
 			this.loading = false;
 		}
 		const {window} = this;
-		if (window.from !== from || window.to !== to) this.look(window.from, window.to);
+		if (again && !this.closed)
+			this.settling = setTimeout(() => this.look(this.window.from, this.window.to), LIVE_MOST_MS);
+		else if (window.from !== from || window.to !== to) this.look(window.from, window.to);
 	}
 
 	// Running runs.
@@ -308,15 +319,26 @@ export class Session {
 			const perhaps = !came && (this.endAnnounced || this.quiet > QUIET_STEPS);
 			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();
 			else if (perhaps) this.endAnnounced = false;
-			if (this.trouble) this.hooks.recovered(this.trouble);
-			this.trouble = null;
+			this.well();
 		} catch (error) {
-			/*
-			 * Report an error once, not at each step that fails with it. The next step tries again.
-			 */
-			if (!this.closed && this.trouble?.message !== error.message) this.hooks.failed(error);
-			this.trouble = error;
+			this.ill(error);
 		}
+	}
+
+	/** A request has succeeded. If the last one failed, say that the session goes on. */
+	well() {
+		const {trouble} = this;
+
+		this.trouble = null;
+		if (trouble) this.hooks.recovered(trouble);
+	}
+
+	/** Report ERROR once, not at each request that fails with it. The caller tries again. */
+	ill(error) {
+		const same = this.trouble?.message === error.message;
+
+		this.trouble = error;
+		if (!this.closed && !same) this.hooks.failed(error);
 	}
 
 	/** Note that the run has ended. No more data come. */

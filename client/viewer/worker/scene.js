@@ -46,6 +46,7 @@ export class Scene {
 			wasm.set("mprof_window", at, "letter_width", window.letter);
 			wasm.set("mprof_window", at, "flags", flags);
 			wasm.set("mprof_window", at, "day_shift", BigInt.asUintN(64, window.dayShift ?? 0n));
+			wasm.set("mprof_window", at, "origin", window.origin ?? 0n);
 			return use(scene, at);
 		});
 	}

@@ -171,6 +171,8 @@ export class Wasm {
 		switch (field.kind + field.bytes) {
 			case "u4":
 				return view.setUint32(i, value, true);
+			case "i8":
+				return view.setBigInt64(i, value, true);
 			case "u8":
 				return view.setBigUint64(i, value, true);
 			case "f4":
