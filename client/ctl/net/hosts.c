@@ -212,6 +212,18 @@ static int dated_compare(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Return the time of ENTRY under TIME, in ns; the corrected one, if its host knows that its clock was wrong. 0 = there is none. */
+static uint64_t time_of(const json_t *entry, const char *time)
+{
+	char corrected[64];
+	uint64_t ns;
+
+	snprintf(corrected, sizeof(corrected), "%s_corrected", time);
+	if (api_real(json_object_get(entry, corrected), &ns) || api_real(json_object_get(entry, time), &ns))
+		return ns;
+	return 0;
+}
+
 int hosts_sort(const struct hosts *hosts, json_t *list, const char *key, const char *time)
 {
 	json_t *array = json_object_get(list, key), *entry;
@@ -223,12 +235,8 @@ int hosts_sort(const struct hosts *hosts, json_t *list, const char *key, const c
 		return CTL_OK;
 	if (!dated || !sorted)
 		return say_memory();
-	json_array_foreach(array, i, entry)
-	{
-		dated[i] = (struct dated){.entry = entry, .order = i};
-		if (!api_real(json_object_get(entry, time), &dated[i].ns))
-			dated[i].ns = 0;
-	}
+	json_array_foreach(array, i, entry) dated[i] =
+		(struct dated){.entry = entry, .ns = time_of(entry, time), .order = i};
 	qsort(dated, json_array_size(array), sizeof(*dated), dated_compare);
 	for (i = 0; i < json_array_size(array); i++)
 		if (json_array_append(sorted, dated[i].entry) < 0)

@@ -41,7 +41,8 @@ const char *hosts_choose(struct hosts *hosts, const char *operand);
  */
 int hosts_list(const struct hosts *hosts, const char *path, const char *key, json_t **json);
 /*
- * Sort the array of LIST under KEY, newest first, by the RFC 3339 times under TIME of its entries.
+ * Sort the array of LIST under KEY, newest first, by the RFC 3339 times under TIME of its entries, or
+ * under TIME_corrected.
  * Do nothing if a single host was asked. Return an exit code.
  */
 int hosts_sort(const struct hosts *hosts, json_t *list, const char *key, const char *time);
