@@ -174,7 +174,9 @@ class Captures(fleethost.Case):
             host.start_forwarder()
             host.wait_sent()
             self.assertEqual(host.hub_captures(), [part, lacks])
-            losses = host.hub("SELECT DISTINCT kind, capture, first_sequence, last_sequence, reason FROM fleet.losses WHERE host = $HOST ORDER BY 1, 2")
+            losses = host.hub(
+                "SELECT DISTINCT kind, capture, first_sequence, last_sequence, reason FROM fleet.losses WHERE host = $HOST ORDER BY 1, 2"
+            )
             self.assertEqual(
                 losses,
                 [["packets", "0", "1", "1", "damaged"], ["range", str(part), "1", "1", "damaged"], ["range", str(lacks), "0", "0", "damaged"]],

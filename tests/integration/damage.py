@@ -356,8 +356,14 @@ class Damage(daemons.Case):
         shutil.copytree(d.state, "kept")
         with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
             (runs,) = db.execute("SELECT max(id) FROM runs").fetchone()
-            stream, first, last = db.execute("SELECT stream, min(sequence), max(sequence) FROM chunks GROUP BY stream ORDER BY count(*) DESC").fetchone()
-        odd = [f"UPDATE chunks SET sequence = {value} WHERE stream = {stream} AND sequence = {n}" for n in (first, last) for value in (-1, 2**62, 2**63 - 1)]
+            stream, first, last = db.execute(
+                "SELECT stream, min(sequence), max(sequence) FROM chunks GROUP BY stream ORDER BY count(*) DESC"
+            ).fetchone()
+        odd = [
+            f"UPDATE chunks SET sequence = {value} WHERE stream = {stream} AND sequence = {n}"
+            for n in (first, last)
+            for value in (-1, 2**62, 2**63 - 1)
+        ]
         for sql in ("DELETE FROM identifiers", "UPDATE identifiers SET run = 0, stream = 0, capture = 0", *odd):
             with self.subTest(sql=sql):
                 shutil.rmtree(d.state)

@@ -255,7 +255,9 @@ class Edges(daemons.Case):
                     self.assertFalse(self.d.json(path)["complete"], (self.seed, ident))
                     status, headers, _ = self.d.ask(f"{path}/trace")
                     range_gone = (ident, guest.number) in gone["ranges"]
-                    self.assertTrue(status == 410 or (status == 200 and not range_gone and headers["Mprof-Complete"] == "false"), (self.seed, ident, status))
+                    self.assertTrue(
+                        status == 410 or (status == 200 and not range_gone and headers["Mprof-Complete"] == "false"), (self.seed, ident, status)
+                    )
                 else:
                     self.check_capture(guest, ident, gone["bad"], undeclared, whole_rows=True)
         # Where the list and the range are gone, too, nothing is left that tells of the capture.

@@ -170,7 +170,20 @@ AREAS = {
     },
     "memory": {
         "files": ["client/trace/memory/*.c"],
-        "tests": ["memtrace", "profile", "flame", "leaks", "sexp", "places", "rows", "shapes", "fuzz-memtrace", "fuzz-profile", "fuzz-sexp", "mem-oracles"],
+        "tests": [
+            "memtrace",
+            "profile",
+            "flame",
+            "leaks",
+            "sexp",
+            "places",
+            "rows",
+            "shapes",
+            "fuzz-memtrace",
+            "fuzz-profile",
+            "fuzz-sexp",
+            "mem-oracles",
+        ],
     },
     "recorder": {
         "files": ["client/recorder/*.c"],
