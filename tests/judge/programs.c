@@ -82,6 +82,8 @@ static int queue(struct world *w)
 	bool after = chance(w, 50);
 	struct builder b = program_new(w), leader;
 
+	if (chance(w, 30)) /* a worker may come to its first wait when others have done the work */
+		put(&b, OP_WORK, 0, 0, (int)from(w, 1, 600));
 	top = put(&b, OP_LOCK, m, 0, 0);
 	again = put(&b, OP_IFSET, items, 0, 0);
 	leave = put(&b, OP_IFSET, stop, 0, 0);
