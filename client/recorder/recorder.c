@@ -230,7 +230,7 @@ static enum mprof_recorder_status recorder_setup(struct mprof_recorder *r, void 
 {
 	enum mprof_recorder_status status;
 
-	*r = (struct mprof_recorder){.current = MPROF_THREAD_NONE};
+	*r = (struct mprof_recorder){.current = MPROF_THREAD_NONE, .declares = MPROF_DECLARES_ORDER};
 	if (!packets)
 		packets = MPROF_RECORDER_PACKETS;
 	status = geometry_check(memory, size, packets);
@@ -467,7 +467,7 @@ static RARE uint64_t packet_begin(struct mprof_recorder *r, uint64_t ns)
 	p[EXTRA_FIXED - 1] = MPROF_EXTRA_RECORDER;
 	p[EXTRA_FIXED] = MPROF_DIALECT_MPROF;
 	p[EXTRA_FIXED + 1] = MPROF_DIALECT_VERSION;
-	mprof_store16(p + EXTRA_FIXED + 2, MPROF_DECLARES_ORDER);
+	mprof_store16(p + EXTRA_FIXED + 2, (uint16_t)(r->declares | (r->sequence ? 0 : MPROF_DECLARES_FIRST)));
 	r->content += r->declaration;
 	return ns;
 }

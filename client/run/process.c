@@ -193,6 +193,8 @@ int process_publish(struct process *p, const struct keeper_options *o, struct gu
 	r = keeper_ring_make(&place, "objects", bytes, &p->objects_file, &p->objects);
 	if (!r)
 		r = keeper_ring_make(&place, "counters", bytes, &p->counters_file, &p->counters);
+	mprof_recorder_kinds(&p->objects, RUN_WRITES | MPROF_WRITES_STOPS);
+	mprof_recorder_kinds(&p->counters, RUN_WRITES | MPROF_WRITES_STOPS);
 	return r ? r : control_make(p, own, shared, o->clock_is_memory);
 }
 

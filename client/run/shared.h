@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+#include <mprof/ids.h>
+
 #define RUN_SOCKET_ENV	"MPROF_RUN_SOCKET"  /* name of the abstract socket, without its first NUL */
 #define RUN_SECCOMP_ENV "MPROF_RUN_SECCOMP" /* seccomp_level() of mprof-run itself */
 #define RUN_MAGIC	0x31525550u
@@ -30,6 +32,13 @@
 #define RUN_RUNTIME_ENV	 "MPROF_RUN_RUNTIME" /* the keeper's directory for files of runtime events */
 #define RUN_RUNTIME_PATH 1024u		     /* bytes of the path of such a file, NUL included */
 #define RUN_DOMAIN_RINGS 16u		     /* rings of the domains of a process; the last one is shared */
+
+/*
+ * What the rings of a process declare: who releases a lock that nobody waits for writes no event, and nor
+ * does who makes a descriptor ready. The ring of one thread also has MPROF_WRITES_STOPS; in one that threads
+ * share, only the last one of them is known to have stopped.
+ */
+#define RUN_WRITES (MPROF_WRITES_SIGNALS | MPROF_WRITES_WAKES | MPROF_WRITES_ENDS)
 
 enum run_request { RUN_REQUEST_PROCESS = 1, RUN_REQUEST_RING = 2 };
 

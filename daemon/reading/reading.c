@@ -147,6 +147,8 @@ static const char *read_streams(struct reading *r, int in)
 		if (!read_all(in, &bytes, sizeof(bytes)))
 			return PARTLY;
 		s->decoder = mprof_decoder_new();
+		if (s->decoder)
+			mprof_decoder_recorders(s->decoder, true);
 		failure = s->decoder ? read_stream(in, bytes, s) : NO_MEMORY;
 		if (failure)
 			return failure;
@@ -191,7 +193,7 @@ static bool add(struct reading *r, uint32_t i)
 	if (lost > s->lost && mprof_model_gap(r->model, i, lost - s->lost) != MPROF_OK)
 		return false;
 	s->lost = lost;
-	r->events++;
+	r->events += !mprof_event_is_recorder(&s->event.raw);
 	note_exception(r, &s->event.raw);
 	return mprof_model_add(r->model, i, &s->event.raw) == MPROF_OK && next(r, s);
 }

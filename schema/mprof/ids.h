@@ -30,6 +30,26 @@ enum mprof_extra_kind {
  * packet's new count or new bytes sees that its old content is gone.
  */
 #define MPROF_DECLARES_ORDER 1u
+/* The packet is the first one of its ring: its writer wrote no event before it. */
+#define MPROF_DECLARES_FIRST 2u
+/*
+ * The flags MPROF_WRITES_* of this packet count: each says that the writer writes an event of that kind
+ * whenever it happens, so that its absence means that it did not happen. Without this flag an absent
+ * event means nothing.
+ */
+#define MPROF_DECLARES_KINDS 4u
+/* Each signal of a condition, also one that no thread waits for. */
+#define MPROF_WRITES_SIGNALS 8u
+/* Each release of a mutex, and each post of a semaphore, that a thread waits for. */
+#define MPROF_WRITES_WAKES 16u
+/* Each release of a mutex, and each post of a semaphore, that no thread waits for. */
+#define MPROF_WRITES_RELEASES 32u
+/* Each event that makes a stream ready. A stream's other end can be in another process. */
+#define MPROF_WRITES_INPUT 64u
+/* Each time at which a thread of the ring stops to run. */
+#define MPROF_WRITES_STOPS 128u
+/* The end of each thread, and of each wait. */
+#define MPROF_WRITES_ENDS 256u
 
 enum mprof_thread_type {
 #define MPROF_THREAD_TYPE(id, name) MPROF_THREAD_##name = (id),

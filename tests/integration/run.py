@@ -570,6 +570,47 @@ class Answers(Case):
             self.assertEqual(len(of.ended), 4, of.directory)
             self.assertIn("all threads that should resolve did, 4 of them\n", self.why("why", of.directory))
 
+    def answer(self, process, directory, *lines):
+        """Ask until the answer has the first of LINES, and check the others."""
+        self.until(lambda: re.search(lines[0], self.why("why", directory)))
+        text = self.why("why", directory)
+        self.check(text, lines)
+        process.kill()
+        return text
+
+    def test_nobody_posted(self):
+        """A post that nobody waits for is not recorded, so nothing is said of one before the wait."""
+        process, directory = self.hang("permits", "sem_wait", 1)
+        text = self.answer(
+            process,
+            directory,
+            r'\(Semaphore, "permits"\) is unresolved since .* None came since then\. An earlier post would not be here if nobody waited for it',
+        )
+        self.assertNotIn("nor any before", text)
+
+    def test_forgotten_signal(self):
+        """The ring of the thread that signalled has wrapped since."""
+        process, directory = self.hang("forgets", "pthread_cond_wait", 1)
+        self.assertEqual(process.stdout.readline(), "forgotten\n")
+        text = self.answer(
+            process,
+            directory,
+            r"\(Condition, \"ready\"\) is unresolved since .* The trace has none since then\. "
+            r"(Another|An earlier) signal would not be here: the ring of thread-\d\d begins ",
+        )
+        self.assertNotIn("None came", text)
+
+    def test_computes(self):
+        """Nobody sleeps while a thread computes, and a lock's holder is named."""
+        process, directory = self.hang("computes", "pthread_mutex_lock", 1)
+        text = self.answer(process, directory, r'\(Task, "computes"\) ran from .* and had not stopped; the trace ends at')
+        self.assertNotIn("slept", text)
+
+    def test_pipe(self):
+        process, directory = self.hang("pipe", "read", 1)
+        text = self.answer(process, directory, r"\(Stream, .* The other end is not in this trace: what makes it ready is not recorded\.")
+        self.assertNotIn("None came", text)
+
     def test_captures(self):
         """mprofd takes a capture when a process is killed, and the capture has the same answer."""
         d = self.daemons()

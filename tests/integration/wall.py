@@ -166,9 +166,9 @@ class Shown(Case):
         self.assertEqual(said.count("\n"), 1)
         self.assertIn("time      +0.000000000 to +1.000000000, 1.000 s\n", self.ok("stats", "web.ctf", "--time", "relative")[0])
         why = self.ok("why", "web.ctf", "1", "--time", "wall", zone=KOLKATA)[0]
-        self.assertIn("to the end of the trace at 07:42:45.000000000+05:30", why)
+        self.assertIn("the trace ends at 07:42:45.000000000+05:30", why)
         self.assertNotIn("1.000000000", why.replace("45.000000000", ""))
-        self.assertIn("to the end of the trace at +1.000000000", self.ok("why", "web.ctf", "1", "--time", "relative")[0])
+        self.assertIn("the trace ends at +1.000000000", self.ok("why", "web.ctf", "1", "--time", "relative")[0])
         diff, said = self.ok("diff", "web.ctf", "late.ctf", "--time", "wall", zone=BERLIN)
         self.assertIn("good  web.ctf: 2 threads in 1.000 s from 03:12:44.000000000+01:00\n", diff)
         self.assertIn("bad   late.ctf: 2 threads in 1.000 s from 03:13:44.000000000+01:00\n", diff)

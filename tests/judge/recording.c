@@ -66,6 +66,16 @@ uint64_t recording_clock(const struct recording *r, uint64_t time)
 	return r->hiding->step && time >= r->hiding->step_at ? time + (uint64_t)r->hiding->step : time;
 }
 
+/* Return what rings declare that lack the kinds HIDDEN (enum hidden_kind). */
+static unsigned declared(unsigned hidden)
+{
+	unsigned writes = RUN_WRITES | MPROF_WRITES_STOPS;
+
+	if (hidden & HIDDEN_SIGNALS)
+		writes &= ~(MPROF_WRITES_SIGNALS | MPROF_WRITES_WAKES);
+	return hidden & HIDDEN_LOCKS ? writes & ~MPROF_WRITES_WAKES : writes;
+}
+
 struct ring *ring_new(struct recording *r, const char *name, size_t bytes)
 {
 	struct ring *ring = &r->rings[r->n_rings];
@@ -80,9 +90,11 @@ struct ring *ring_new(struct recording *r, const char *name, size_t bytes)
 	ring->owner = WORLD_NONE;
 	snprintf(ring->name, sizeof(ring->name), "%s", name);
 	r->n_rings++;
-	return mprof_recorder_init(&ring->recorder, ring->memory, bytes, PACKETS, NULL, NULL) == MPROF_RECORDER_OK
-		       ? ring
-		       : NULL;
+	if (mprof_recorder_init(&ring->recorder, ring->memory, bytes, PACKETS, NULL, NULL) != MPROF_RECORDER_OK)
+		return NULL;
+	if (!r->lwt)
+		mprof_recorder_kinds(&ring->recorder, declared(r->hiding->kinds));
+	return ring;
 }
 
 void recording_deinit(struct recording *r)

@@ -157,7 +157,7 @@ static void append(struct model *m, uint64_t ns, unsigned id, const struct bytes
 		put(&b, MPROF_EXTRA_RECORDER, 1);
 		put(&b, MPROF_DIALECT_MPROF, 1);
 		put(&b, MPROF_DIALECT_VERSION, 1);
-		put(&b, MPROF_DECLARES_ORDER, 2);
+		put(&b, MPROF_DECLARES_ORDER | (m->sequence ? 0 : MPROF_DECLARES_FIRST), 2);
 	}
 	put(&b, ns, 8);
 	put(&b, id, 1);

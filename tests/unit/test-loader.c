@@ -285,7 +285,7 @@ static void test_explanation(void)
 			      "It ran for 2.000 µs in 2 pieces, the longest of 2.000 µs.\n"
 			      "It was not resolved; its further history is unknown.");
 	CHECK_EQ_INT(mprof_explanation_last(t, 0), MPROF_OK);
-	CHECK_EQ_STR(told(t), "last: 1 (Unknown)<1> ran from 0.000004000 to 0.000004000, to the end of the trace at "
+	CHECK_EQ_STR(told(t), "last: 1 (Unknown)<1> ran from 0.000004000 to 0.000004000; the trace ends at "
 			      "0.000004000");
 	CHECK(mprof_explanation_pieces(t, &n)[3].time == 4000 &&
 	      mprof_explanation_pieces(t, &n)[2].time == MPROF_EXPLANATION_UNTIMED);

@@ -184,7 +184,7 @@ static void test_bytes(void)
 	static const uint8_t counter[] = {0x79, 0x56, 0x34, 0x12, 0,	0,    0,    0,	  11,	0xff,
 					  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0xff,
 					  0xff, 0xff, 0xff, 0xff, 0xff, 'x',  'y',  0};
-	static const uint8_t declaration[] = {0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 14, 4, 0, 5, 1, 1, 1, 0};
+	static const uint8_t declaration[] = {0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 14, 4, 0, 5, 1, 1, 3, 0};
 	const uint8_t *p = ring + FIRST;
 
 	setup(RING_BYTES, 4);
@@ -840,7 +840,7 @@ static size_t declared(void)
 	    !mprof_extra_load(&x, &e) || x.kind != MPROF_EXTRA_RECORDER)
 		return 0;
 	CHECK(x.dialect == MPROF_DIALECT_MPROF && x.version == MPROF_DIALECT_VERSION);
-	CHECK_EQ_UINT(x.flags, MPROF_DECLARES_ORDER);
+	CHECK_EQ_UINT(x.flags & ~MPROF_DECLARES_FIRST, MPROF_DECLARES_ORDER);
 	CHECK(mprof_packet_declares_order(ring + MPROF_PACKET_HEADER_BYTES));
 	return e.bytes;
 }

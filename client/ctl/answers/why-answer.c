@@ -137,6 +137,21 @@ static json_t *holder_json(const struct subject *s, const struct mprof_why_answe
 	return object;
 }
 
+/* Return what an absent event means: the hole in which it could be, or JSON null if it did not happen. */
+static json_t *coverage_json(const struct subject *s, const struct mprof_coverage *c)
+{
+	json_t *object;
+
+	if (c->hole == MPROF_HOLE_NONE)
+		return json_null();
+	object = json_pack("{ss so so}", "hole", mprof_hole_name(c->hole), "from_ns", modeller_time(c->from), "to_ns",
+			   modeller_time(c->to));
+	if (s->m->names)
+		json_object_set_new(object, "stream",
+				    text_json(s->m->names[c->stream], strlen(s->m->names[c->stream])));
+	return object;
+}
+
 /* Set the members of OBJECT on the condition at the end of the chain of waiting threads. */
 static void put_condition(const struct subject *s, const struct mprof_why_answer *a, json_t *object)
 {
@@ -147,6 +162,9 @@ static void put_condition(const struct subject *s, const struct mprof_why_answer
 	json_object_set_new(object, "signals_since", json_integer(a->signals_since));
 	json_object_set_new(object, "last_signal", signal_json(s, a->last_signal));
 	json_object_set_new(object, "signals", json_integer(a->signals));
+	json_object_set_new(object, "since_coverage", coverage_json(s, &a->since_coverage));
+	json_object_set_new(object, "before_coverage", coverage_json(s, &a->before_coverage));
+	json_object_set_new(object, "elsewhere", json_boolean(a->elsewhere));
 }
 
 json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread)
@@ -197,11 +215,9 @@ static json_t *activation_json(const struct subject *s, uint32_t i)
 /* If the program sleeps at the end of the trace, return when its sleep began, else JSON null. */
 static json_t *asleep_json(const struct subject *s, uint32_t stream)
 {
-	uint32_t last = mprof_why_last(s->w, stream, false);
+	uint64_t since = mprof_coverage_asleep(s->view, stream);
 
-	if (last == MPROF_NONE || !(s->view->threads[s->view->activations[last].thread].flags & MPROF_THREAD_ROOT))
-		return json_null();
-	return modeller_time(s->view->activations[last].start);
+	return since == UINT64_MAX ? json_null() : modeller_time(since);
 }
 
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)

@@ -118,8 +118,12 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 	*m = (struct modeller){
 		.period = period,
 		.cut = cut,
-		.consumer =
-			{.guests = on_guests, .streams = on_streams, .events = on_events, .gap = on_gap, .context = m},
+		.consumer = {.guests = on_guests,
+			     .streams = on_streams,
+			     .events = on_events,
+			     .gap = on_gap,
+			     .recorders = true,
+			     .context = m},
 		.model = mprof_model_new(&options),
 	};
 	return m->model;

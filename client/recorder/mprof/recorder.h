@@ -111,6 +111,7 @@ struct mprof_recorder {
 	int64_t current;    /* the running thread, or MPROF_THREAD_NONE */
 	bool volatile busy; /* an event is being written */
 	bool compatible;    /* event ids 0 to 13 only */
+	uint16_t declares;  /* flags of the declaration, without MPROF_DECLARES_FIRST */
 
 	uint64_t (*clock)(void *context); /* return nanoseconds; NULL = use now_ns */
 	void *clock_context;
@@ -181,6 +182,17 @@ static inline void mprof_recorder_compatible(struct mprof_recorder *r, bool comp
 	r->compatible = compatible;
 	r->declaration = compatible || r->packet_bytes < MPROF_RECORDER_DECLARED_MIN ? 0 : MPROF_DECLARATION_EVENT;
 	r->limit = r->packet_bytes - MPROF_PACKET_HEADER_BYTES - r->declaration;
+}
+
+/*
+ * Declare the kinds of events that the program writes whenever they happen: KINDS is a set of
+ * MPROF_WRITES_* (mprof/ids.h), 0 if it writes none of them always. The declarations of later packets say
+ * so, and a reader may then conclude from an absent event. Call it before the first event. A recorder
+ * declares no kinds without this call.
+ */
+static inline void mprof_recorder_kinds(struct mprof_recorder *r, unsigned kinds)
+{
+	r->declares = (uint16_t)(MPROF_DECLARES_ORDER | MPROF_DECLARES_KINDS | kinds);
 }
 
 /* Return whether events are recorded. */
@@ -410,6 +422,7 @@ static inline void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int6
 #define mprof_recorder_continue(...)   (MPROF_RECORDER_NO(mprof_recorder_continue(__VA_ARGS__)), MPROF_RECORDER_OK)
 #define mprof_recorder_stop(...)       MPROF_RECORDER_NO(mprof_recorder_stop(__VA_ARGS__))
 #define mprof_recorder_compatible(...) MPROF_RECORDER_NO(mprof_recorder_compatible(__VA_ARGS__))
+#define mprof_recorder_kinds(...)      MPROF_RECORDER_NO(mprof_recorder_kinds(__VA_ARGS__))
 #define mprof_recorder_at(...)	       MPROF_RECORDER_NO(mprof_recorder_at(__VA_ARGS__))
 #define mprof_recorder_on(...)	       (MPROF_RECORDER_NO(mprof_recorder_on(__VA_ARGS__)), false)
 #define mprof_recorder_current(...)    (MPROF_RECORDER_NO(mprof_recorder_current(__VA_ARGS__)), (int64_t)MPROF_THREAD_NONE)

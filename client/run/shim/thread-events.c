@@ -19,7 +19,10 @@ static bool ring_make(struct slot *slot, unsigned index)
 	uint64_t bytes = 0;
 	void *memory = keeper_ask(RUN_REQUEST_RING, index, &bytes);
 
-	return memory && mprof_recorder_init(&slot->recorder, memory, bytes, 0, NULL, NULL) == MPROF_RECORDER_OK;
+	if (!memory || mprof_recorder_init(&slot->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK)
+		return false;
+	mprof_recorder_kinds(&slot->recorder, slot->shared ? RUN_WRITES : RUN_WRITES | MPROF_WRITES_STOPS);
+	return true;
 }
 
 static unsigned rings_own(void)

@@ -242,13 +242,13 @@ static void put_answer(const struct finder *f, enum mprof_cause_kind kind, const
 
 /* ---- what ran last ---- */
 
-/* Return the last activation of the guest, MPROF_NONE if no thread ran. Without AWAKE it may be the program's sleep. */
-static uint32_t last_activation(const struct finder *f, bool awake)
+/* Return the last activation of a thread of the guest, MPROF_NONE if no thread ran. */
+static uint32_t last_activation(const struct finder *f)
 {
 	uint32_t last = MPROF_NONE, i;
 
 	for (uint32_t s = 0; s < f->view->n_streams; s++) {
-		i = mprof_why_last(f->why, s, awake);
+		i = mprof_why_last(f->why, s, true);
 		if (i != MPROF_NONE &&
 		    (last == MPROF_NONE || f->view->activations[i].end > f->view->activations[last].end))
 			last = i;
@@ -258,9 +258,7 @@ static uint32_t last_activation(const struct finder *f, bool awake)
 
 static bool slept(const struct finder *f)
 {
-	uint32_t last = last_activation(f, false);
-
-	return last != MPROF_NONE && (f->view->threads[f->view->activations[last].thread].flags & MPROF_THREAD_ROOT);
+	return f->view->n_streams && mprof_coverage_asleep(f->view, 0) != UINT64_MAX;
 }
 
 /* The last thread that failed, if it failed at or after FROM, ns. */
@@ -309,7 +307,7 @@ enum mprof_status mprof_cause_find(const struct mprof_model_view *view, const st
 				   struct mprof_cause *cause)
 {
 	const struct finder f = {view, why, cause};
-	uint32_t *seen = calloc((size_t)view->n_threads + 1, sizeof(*seen)), last = last_activation(&f, true);
+	uint32_t *seen = calloc((size_t)view->n_threads + 1, sizeof(*seen)), last = last_activation(&f);
 	struct mprof_why_answer a;
 	bool waits;
 

@@ -284,25 +284,160 @@ static void say_signalled_since(const struct why_text *w)
 	explain_line(w->e);
 }
 
-static void say_never_signalled(const struct why_text *w)
+static bool covers(const struct mprof_coverage *c)
 {
-	tell_waits(w);
-	explain_put(w->e, ". None came");
-	if (w->a->signals) {
-		explain_put(w->e, "; the last one before, by ");
-		tell_signal(w, w->a->last_signal);
-		explain_put(w->e, ", woke another");
+	return c->hole == MPROF_HOLE_NONE;
+}
+
+/* Append the name of the event that would end the wait, in the singular. */
+static void tell_awaited(const struct why_text *w)
+{
+	uint32_t condition = w->a->condition;
+	uint8_t type = condition == MPROF_NONE ? MPROF_THREAD_UNKNOWN : explain_thread(w->e, condition)->type;
+
+	explain_put(w->e, condition == MPROF_NONE	   ? "resolution"
+			  : type == MPROF_THREAD_Mutex	   ? "release"
+			  : type == MPROF_THREAD_Semaphore ? "post"
+							   : "signal");
+}
+
+/* Append the name of STREAM's ring. */
+static void tell_ring(const struct why_text *w, uint32_t stream)
+{
+	explain_put(w->e, w->e->streams ? "the ring of " : w->e->view->n_streams == 1 ? "the trace" : "a ring");
+	if (w->e->streams)
+		explain_name(w->e, stream);
+}
+
+static void tell_begin(const struct why_text *w, const struct mprof_coverage *c)
+{
+	explain_put(w->e, ": ");
+	tell_ring(w, c->stream);
+	explain_put(w->e, " begins ");
+	if (c->to > w->a->since) {
+		explain_span(w->e, w->a->since, c->to);
+		explain_put(w->e, " after the wait did");
 	} else {
-		explain_put(w->e, ", nor any before");
+		explain_put(w->e, "at ");
+		explain_time(w->e, c->to);
+	}
+}
+
+static void tell_gap(const struct why_text *w, const struct mprof_coverage *c)
+{
+	explain_put(w->e, ": ");
+	tell_ring(w, c->stream);
+	if (c->to > c->from) {
+		explain_put(w->e, " lacks packets from ");
+		explain_time(w->e, c->from);
+		explain_put(w->e, " to ");
+		explain_time(w->e, c->to);
+	} else {
+		explain_put(w->e, " lacks packets from ");
+		explain_time(w->e, c->from);
+		explain_put(w->e, " on");
+	}
+}
+
+static void tell_step(const struct why_text *w, const struct mprof_coverage *c)
+{
+	explain_put(w->e, ": the clock of ");
+	tell_ring(w, c->stream);
+	explain_put(w->e, " went back from ");
+	explain_time(w->e, c->to);
+	explain_put(w->e, " to ");
+	explain_time(w->e, c->from);
+}
+
+/*
+ * Append a sentence that names the hole C of A: why an event, or an earlier one, can be missing from the
+ * trace.
+ */
+static void tell_hole(const struct why_text *w, const struct mprof_coverage *c)
+{
+	explain_put(w->e, c == &w->a->before_coverage ? " An earlier " : " Another ");
+	tell_awaited(w);
+	explain_put(w->e, " would not be here");
+	if (c->hole == MPROF_HOLE_BEGIN) {
+		tell_begin(w, c);
+	} else if (c->hole == MPROF_HOLE_GAP) {
+		tell_gap(w, c);
+	} else if (c->hole == MPROF_HOLE_CLOCK) {
+		tell_step(w, c);
+	} else if (c->hole == MPROF_HOLE_RING) {
+		explain_put(w->e, ": the ring of ");
+		explain_who(w->e, w->e->view->streams[c->stream].silent, c->from);
+		explain_put(w->e, " is not among the files");
+	} else if (c->hole == MPROF_HOLE_DROPPED) {
+		explain_put(w->e, " if a recorder dropped it: some events were dropped up to ");
+		explain_time(w->e, c->to);
+	} else if (c->hole == MPROF_HOLE_KIND) {
+		explain_put(w->e, " if nobody waited for it: the recorder does not write that");
+	} else {
+		explain_put(w->e, " unless its recorder writes it: ");
+		tell_ring(w, c->stream);
+		explain_put(w->e, " has none before the wait");
 	}
 	explain_put(w->e, ".");
+}
+
+/* Append the last signal before the wait. */
+static void tell_last_signal(const struct why_text *w)
+{
+	explain_put(w->e, covers(&w->a->before_coverage) ? "; the last one before, by "
+							 : "; the last one that the trace has, by ");
+	tell_signal(w, w->a->last_signal);
+	explain_put(w->e, w->a->lost_signal == MPROF_NONE ? ", woke another" : ", came when nobody waited for it");
+}
+
+/* Say that the other end of the wait is not in this trace. */
+static void say_elsewhere(const struct why_text *w)
+{
+	tell_waits(w);
+	explain_put(w->e, w->a->condition == MPROF_NONE
+				  ? ". The other end is not in this trace: it waits for a time, a signal of the "
+				    "system, another process or one of several descriptors."
+				  : ". The other end is not in this trace: what makes it ready is not recorded.");
+	explain_line(w->e);
+}
+
+static void say_never_signalled(const struct why_text *w)
+{
+	const struct mprof_coverage *since = &w->a->since_coverage, *before = &w->a->before_coverage;
+
+	if (w->a->elsewhere) {
+		say_elsewhere(w);
+		return;
+	}
+	tell_waits(w);
+	explain_put(w->e, covers(since) ? ". None came" : ". The trace has none");
+	if (w->a->signals)
+		tell_last_signal(w);
+	else if (covers(since) && covers(before))
+		explain_put(w->e, ", nor any before");
+	else
+		explain_put(w->e, " since then");
+	explain_put(w->e, ".");
+	if (!covers(since))
+		tell_hole(w, since);
+	else if (!covers(before) && !w->a->signals)
+		tell_hole(w, before);
 	explain_line(w->e);
 }
 
 static void say_never_resolved(const struct why_text *w)
 {
+	if (w->a->elsewhere) {
+		say_elsewhere(w);
+		return;
+	}
 	tell_waits(w);
-	explain_put(w->e, ", and nothing has resolved it.");
+	if (covers(&w->a->since_coverage)) {
+		explain_put(w->e, ", and nothing has resolved it.");
+	} else {
+		explain_put(w->e, ", and the trace has no resolution of it.");
+		tell_hole(w, &w->a->since_coverage);
+	}
 	explain_line(w->e);
 }
 
@@ -386,20 +521,6 @@ enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t th
 	return explain_end(e);
 }
 
-/*
- * Return the start of the program's sleep at the end of STREAM; UINT64_MAX when it does not sleep.
- */
-static uint64_t asleep_since(const struct mprof_explanation *e, uint32_t stream)
-{
-	uint32_t last = mprof_why_last(e->why, stream, false);
-	const struct mprof_activation *a;
-
-	if (last == MPROF_NONE)
-		return UINT64_MAX;
-	a = &e->view->activations[last];
-	return explain_thread(e, a->thread)->flags & MPROF_THREAD_ROOT ? a->start : UINT64_MAX;
-}
-
 /* Return the latest end of the streams of STREAM's guest, ns. */
 static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
 {
@@ -414,9 +535,27 @@ static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
 	return end;
 }
 
+/* Name a thread of STREAM's guest, other than LAST, that had not stopped to run when its ring's last event came. */
+static void tell_running(struct mprof_explanation *e, uint32_t stream, uint32_t last)
+{
+	for (uint32_t i = 0; i < e->view->n_streams; i++) {
+		const struct mprof_model_stream *s = &e->view->streams[i];
+
+		if (s->guest != e->view->streams[stream].guest || s->running == MPROF_NONE || s->running == s->root ||
+		    s->running == last)
+			continue;
+		explain_put(e, "; ");
+		explain_who(e, s->running, s->since);
+		explain_put(e, " ran from ");
+		explain_time(e, s->since);
+		explain_put(e, " and had not stopped");
+		return;
+	}
+}
+
 static void tell_last(struct mprof_explanation *e, uint32_t stream, const struct mprof_activation *a)
 {
-	uint64_t end = end_of(e, stream), asleep = asleep_since(e, stream);
+	uint64_t end = end_of(e, stream), asleep = mprof_coverage_asleep(e->view, stream);
 
 	explain_who(e, a->thread, a->end);
 	explain_put(e, " ran from ");
@@ -426,8 +565,11 @@ static void tell_last(struct mprof_explanation *e, uint32_t stream, const struct
 	if (asleep < end) {
 		explain_put(e, ", then the program slept for ");
 		explain_span(e, asleep, end);
+		explain_put(e, ", to the end of the trace at ");
+	} else {
+		tell_running(e, stream, a->thread);
+		explain_put(e, "; the trace ends at ");
 	}
-	explain_put(e, ", to the end of the trace at ");
 	explain_time(e, end);
 }
 

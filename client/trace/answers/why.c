@@ -223,7 +223,7 @@ static enum mprof_why_verdict judge_signals(const struct mprof_why *w, const str
 {
 	if (a->signals_since)
 		return MPROF_WHY_SIGNALLED_SINCE;
-	if (a->lost_signal == MPROF_NONE)
+	if (a->lost_signal == MPROF_NONE || a->since_coverage.hole != MPROF_HOLE_NONE)
 		return MPROF_WHY_NEVER_SIGNALLED;
 	if (keeps_signals(&w->view->threads[a->condition]) || was_woken_before(w, a))
 		return MPROF_WHY_IDLE_OR_MISSED;
@@ -265,6 +265,51 @@ static void find_self(const struct mprof_why *w, struct mprof_why_answer *a)
 	a->holder = holder;
 }
 
+/* Return the kind of event that ends a wait for CONDITION, or that ended an earlier one if BEFORE. */
+static enum mprof_coverage_kind kind_of(const struct mprof_why *w, uint32_t condition, bool before)
+{
+	if (condition == MPROF_NONE)
+		return MPROF_COVERAGE_RESOLVE;
+	switch (w->view->threads[condition].type) {
+	case MPROF_THREAD_Semaphore:
+	case MPROF_THREAD_Mutex:
+		return before ? MPROF_COVERAGE_RELEASE : MPROF_COVERAGE_WAKE;
+	case MPROF_THREAD_Stream:
+		return MPROF_COVERAGE_INPUT;
+	default:
+		return MPROF_COVERAGE_SIGNAL;
+	}
+}
+
+/* Return the time from which a signal before SINCE would be missing in A, ns. */
+static uint64_t known_from(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	const struct mprof_thread *t;
+
+	if (a->signals > a->signals_since)
+		return w->view->interactions[a->last_signal].time;
+	t = &w->view->threads[a->condition == MPROF_NONE ? a->root : a->condition];
+	return t->flags & MPROF_THREAD_PREEXISTING ? 0 : t->created;
+}
+
+/* Find out in A what an absent signal, or resolution, means. */
+static void find_coverage(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	uint32_t stream = w->view->threads[a->condition == MPROF_NONE ? a->root : a->condition].stream;
+	uint64_t from = a->lost_signal == MPROF_NONE ? a->since : w->view->interactions[a->lost_signal].time;
+
+	mprof_coverage_ask(w->view, stream, kind_of(w, a->condition, false), from, a->end, a->since,
+			   &a->since_coverage);
+	mprof_coverage_ask(w->view, stream, kind_of(w, a->condition, true), known_from(w, a), a->since, a->since,
+			   &a->before_coverage);
+	if (a->condition == MPROF_NONE)
+		a->elsewhere = why_at_place(w, a->root) && w->link[a->root] == MPROF_NONE &&
+			       (w->view->streams[w->view->threads[a->thread].stream].declares & MPROF_DECLARES_KINDS);
+	else
+		a->elsewhere = kind_of(w, a->condition, false) == MPROF_COVERAGE_INPUT &&
+			       a->since_coverage.hole == MPROF_HOLE_KIND;
+}
+
 static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 {
 	const struct mprof_thread *root = &w->view->threads[a->root];
@@ -288,9 +333,11 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	a->condition = condition_of(w, a->root);
 	if (a->condition != a->root)
 		a->since = root->created;
+	if (a->condition != MPROF_NONE)
+		count_signals(w, a);
+	find_coverage(w, a);
 	if (a->condition == MPROF_NONE)
 		return;
-	count_signals(w, a);
 	a->verdict = judge_signals(w, a);
 }
 

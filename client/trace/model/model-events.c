@@ -388,6 +388,34 @@ static void (*const handlers[MPROF_EVENT_IDS])(const struct step *step) = {
 	[MPROF_EVENT_signal_noswitch] = on_signal,
 };
 
+/* Note that the clock of S went back from FROM to TO, ns. */
+static void note_step(struct mprof_model_stream *s, uint64_t to, uint64_t from)
+{
+	s->back_from = s->back_to && s->back_from < to ? s->back_from : to;
+	s->back_to = from > s->back_to ? from : s->back_to;
+}
+
+/* Note the first time of each kind of event whose absence an answer may have to judge. */
+static void note_kind(struct mprof_model_stream *s, uint8_t id, uint64_t time)
+{
+	uint64_t *first = id == MPROF_EVENT_signal || id == MPROF_EVENT_signal_noswitch ? &s->first_signal
+			  : id == MPROF_EVENT_read || id == MPROF_EVENT_read_later	? &s->first_read
+			  : id == MPROF_EVENT_fulfills || id == MPROF_EVENT_fails	? &s->first_resolve
+											: NULL;
+
+	if (first && time < *first)
+		*first = time;
+}
+
+/* Take the declaration E of a packet's recorder: what all packets declare counts. */
+static void note_declaration(struct mprof_model_stream *s, const struct mprof_raw_event *e)
+{
+	uint32_t flags = (uint32_t)e->number >> 16, first = s->events ? s->declares : flags;
+
+	s->declares = s->declares ? s->declares & flags : flags;
+	s->declares = (s->declares & ~MPROF_DECLARES_FIRST) | (first & MPROF_DECLARES_FIRST);
+}
+
 /* Update the first and latest time of S for an event at TIME, and end an open gap there. */
 static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t time)
 {
@@ -398,6 +426,7 @@ static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t ti
 		root->created = root->start = root->end = time;
 	} else if (time < s->last) {
 		m->notes.late++;
+		note_step(&s->seen, time, s->last);
 		if (s->last - time > MPROF_TIMES_ORDER_NS && s->last - time > s->seen.back_ns)
 			s->seen.back_ns = s->last - time;
 	}
@@ -438,12 +467,17 @@ static enum mprof_status apply(struct step *step, const struct mprof_raw_event *
 {
 	if (e->id >= MPROF_EVENT_IDS)
 		return MPROF_CORRUPT;
+	if (mprof_event_is_recorder(e)) {
+		note_declaration(&step->s->seen, e);
+		return MPROF_OK;
+	}
 	step->e = e;
 	if (!take_text(step))
 		return MPROF_NOMEM;
 	step->m->slack--;
 	step->time = on_line(e->timestamp, step->s->seen.offset_ns);
 	note_time(step->m, step->s, step->time);
+	note_kind(&step->s->seen, e->id, step->time);
 	handlers[e->id](step);
 	return MPROF_OK;
 }

@@ -133,6 +133,11 @@ enum mprof_status mprof_model_stream(struct mprof_model *m, const struct mprof_m
 		.uncertainty_ns = source->uncertainty_ns,
 		.guest = source->guest,
 		.root = root_add(m, m->streams.n),
+		.first_signal = UINT64_MAX,
+		.first_read = UINT64_MAX,
+		.first_resolve = UINT64_MAX,
+		.running = MPROF_NONE,
+		.silent = MPROF_NONE,
 	};
 	*stream = m->streams.n;
 	*(struct model_stream *)grow_take(&m->streams, sizeof(s)) = s;
@@ -276,13 +281,28 @@ static bool close_running(struct mprof_model *m)
 		if (!m->slack && !model_reserve(m))
 			return false;
 		m->slack--;
+		s->seen.running = s->running;
+		s->seen.since = s->running == MPROF_NONE ? 0 : s->since;
 		model_switch(m, s, s->seen.back_ns ? s->last : s->seen.end, MPROF_NONE);
 	}
 	return true;
 }
 
+/* Note in each stream a thread that never ran, as far as the model knows. */
+static void find_silent(struct mprof_model *m)
+{
+	for (uint32_t i = model_count(m, MODEL_THREADS); i-- > 0;) {
+		const struct mprof_thread *t = model_thread(m, i);
+
+		if (t->type == MPROF_THREAD_Task && t->first_activation == MPROF_NONE &&
+		    !(t->flags & MPROF_THREAD_RESOLVED))
+			model_stream_at(m, t->stream)->seen.silent = i;
+	}
+}
+
 static bool show_streams(struct mprof_model *m)
 {
+	find_silent(m);
 	if (!grow_reserve(&m->shown, sizeof(struct mprof_model_stream), m->streams.n))
 		return false;
 	m->shown.n = 0;

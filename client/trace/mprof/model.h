@@ -270,6 +270,37 @@ struct mprof_model_stream {
 	uint32_t root; /* thread */
 	uint32_t first_row;
 	uint32_t rows;
+	/*
+	 * Times of the stream's first signal, first read and first resolution (fulfills or fails), ns;
+	 * UINT64_MAX if there is none.
+	 */
+	uint64_t first_signal;
+	uint64_t first_read;
+	uint64_t first_resolve;
+	/*
+	 * From BACK_FROM to BACK_TO, ns, the stream's clock had each time twice: it went back from
+	 * BACK_TO. If it did so several times, this spans them all. Both are 0 if it never did.
+	 */
+	uint64_t back_from;
+	uint64_t back_to;
+	/*
+	 * RUNNING is the thread that ran at the stream's end, since SINCE, ns; ROOT if the program did not
+	 * run; MPROF_NONE if the stream does not say it.
+	 */
+	uint64_t since;
+	uint32_t running;
+	/*
+	 * Flags that the stream's writer declares in each packet that has a declaration (MPROF_DECLARES_*
+	 * and MPROF_WRITES_* in mprof/ids.h). MPROF_DECLARES_FIRST: the first event of the stream is the
+	 * first one that its writer wrote. 0 if it declares nothing.
+	 */
+	uint32_t declares;
+	/*
+	 * A thread of the program (MPROF_THREAD_Task) whose first event is in this stream, and of which no
+	 * stream says that it ran: its ring is not in the model. MPROF_NONE if there is none.
+	 */
+	uint32_t silent;
+	uint32_t reserved;
 };
 
 /* A text: BYTES bytes at OFFSET of the view's TEXT, unescaped as in the trace. Not terminated. */
@@ -347,7 +378,8 @@ MPROF_API enum mprof_status mprof_model_stream(struct mprof_model *m, const stru
 					       uint32_t *stream);
 
 /*
- * Add E, the next event of STREAM, and copy its text. Give the events of streams that share a guest
+ * Add E, the next event of STREAM, and copy its text. E can be the declaration of a packet's recorder
+ * (mprof_event_is_recorder()); it counts as no event. Give the events of streams that share a guest
  * in the order of time as far as it is known; the order between guests is free. Return MPROF_OK;
  * MPROF_CORRUPT for an unknown stream or event id; MPROF_END after mprof_model_finish();
  * MPROF_NOMEM, also for more than 2^32 - 1 items of a kind. After MPROF_NOMEM nothing has changed,

@@ -19,6 +19,7 @@
 #ifndef MPROF_WHY_H
 #define MPROF_WHY_H
 
+#include <mprof/coverage.h>
 #include <mprof/model.h>
 
 #ifdef __cplusplus
@@ -29,8 +30,8 @@ enum mprof_why_verdict {
 	MPROF_WHY_RESOLVED, /* the thread is resolved */
 	/*
 	 * The last signal of the root's condition before the wait for the root (SINCE) came when no
-	 * thread waited, none came since, and the waiting thread cannot have known of that signal: no wait
-	 * of the thread for the condition has ended before.
+	 * thread waited, none came since (SINCE_COVERAGE has no hole), and the waiting thread cannot have
+	 * known of that signal: no wait of the thread for the condition has ended before.
 	 */
 	MPROF_WHY_MISSED_SIGNAL,
 	/*
@@ -49,8 +50,8 @@ enum mprof_why_verdict {
 	 */
 	MPROF_WHY_SIGNALLED_SINCE,
 	/*
-	 * The root's condition was not signalled since the wait for the root began, and the last
-	 * signal before woke a thread or there was none.
+	 * The trace has no signal of the root's condition since the wait for the root began, and the last
+	 * signal before woke a thread, or the trace has none, or SINCE_COVERAGE has a hole.
 	 */
 	MPROF_WHY_NEVER_SIGNALLED,
 	MPROF_WHY_NEVER_RESOLVED, /* the root has no condition, and no thread resolved it */
@@ -113,6 +114,20 @@ struct mprof_why_answer {
 	uint32_t held;
 	uint32_t holder;
 	uint64_t end; /* end of the trace of THREAD's guest: the latest end of its streams, ns */
+	/*
+	 * Whether the trace would have each signal of CONDITION, or without one each resolution of ROOT:
+	 * SINCE_COVERAGE from LOST_SIGNAL, or else from SINCE, to END; BEFORE_COVERAGE from LAST_SIGNAL, or
+	 * else from the beginning of CONDITION, to SINCE. Of an answer about a cycle or a resolved thread they
+	 * are without meaning.
+	 */
+	struct mprof_coverage since_coverage;
+	struct mprof_coverage before_coverage;
+	/*
+	 * The other end of the wait is not in this trace: CONDITION is a stream whose writer does not record
+	 * what makes it ready, or ROOT is a wait for no object (a time, a signal of the system, another
+	 * process, one of several descriptors).
+	 */
+	bool elsewhere;
 };
 
 struct mprof_why;

@@ -55,7 +55,10 @@ struct input *input_new(enum input_kind kind)
 	i->kind = kind;
 	i->decoder = mprof_decoder_new();
 	i->times = mprof_times_new();
-	return i->decoder && i->times ? i : input_free(i);
+	if (!i->decoder || !i->times)
+		return input_free(i);
+	mprof_decoder_recorders(i->decoder, true);
+	return i;
 }
 
 struct input *input_free(struct input *i)

@@ -141,6 +141,10 @@ static const struct {
 	{"holder-ends", program_holder_ends},
 	{"waits-for-itself", program_waits_for_itself},
 	{"lock-over-fork", program_lock_over_fork},
+	{"permits", program_permits},
+	{"forgets", program_forgets},
+	{"computes", program_computes},
+	{"pipe", program_pipe},
 	{"hang", hang},
 #ifdef __x86_64__
 	{"no-counter", no_counter},

@@ -51,5 +51,9 @@ int program_lost_wakeup(void);
 int program_holder_ends(void);
 int program_waits_for_itself(void);
 int program_lock_over_fork(void);
+int program_permits(void);
+int program_forgets(void);
+int program_computes(void);
+int program_pipe(void);
 
 #endif

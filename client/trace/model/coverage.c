@@ -1,0 +1,180 @@
+/* Whether the model would have an event if it had happened (<mprof/coverage.h>). */
+#include <mprof/coverage.h>
+
+#include <string.h>
+
+#include <mprof/ids.h>
+
+#define DROPPED	   "mprof-dropped"    /* the counter of a recorder that drops events */
+#define LOST_WORDS "mprof-lost-words" /* that of a ring of OCaml's runtime, which its runtime overwrote */
+
+const char *mprof_hole_name(enum mprof_hole hole)
+{
+	static const char *const names[MPROF_HOLES] = {
+		[MPROF_HOLE_NONE] = "none",   [MPROF_HOLE_KIND] = "kind",	[MPROF_HOLE_UNSAID] = "unsaid",
+		[MPROF_HOLE_BEGIN] = "begin", [MPROF_HOLE_GAP] = "gap",		[MPROF_HOLE_CLOCK] = "clock",
+		[MPROF_HOLE_RING] = "ring",   [MPROF_HOLE_DROPPED] = "dropped",
+	};
+
+	return names[hole];
+}
+
+/* Return the flag MPROF_WRITES_* of KIND. */
+static uint32_t flag_of(enum mprof_coverage_kind kind)
+{
+	static const uint16_t flags[MPROF_COVERAGE_KINDS] = {
+		[MPROF_COVERAGE_SIGNAL] = MPROF_WRITES_SIGNALS,	  [MPROF_COVERAGE_WAKE] = MPROF_WRITES_WAKES,
+		[MPROF_COVERAGE_RELEASE] = MPROF_WRITES_RELEASES, [MPROF_COVERAGE_INPUT] = MPROF_WRITES_INPUT,
+		[MPROF_COVERAGE_READ] = MPROF_WRITES_ENDS,	  [MPROF_COVERAGE_RESOLVE] = MPROF_WRITES_ENDS,
+	};
+
+	return flags[kind];
+}
+
+/* Return the time of the first event of KIND in S, ns, or UINT64_MAX. */
+static uint64_t first_of(const struct mprof_model_stream *s, enum mprof_coverage_kind kind)
+{
+	switch (kind) {
+	case MPROF_COVERAGE_READ:
+		return s->first_read;
+	case MPROF_COVERAGE_RESOLVE:
+		return s->first_resolve;
+	default:
+		return s->first_signal;
+	}
+}
+
+static bool declares_kinds(const struct mprof_model_stream *s)
+{
+	return s->declares & MPROF_DECLARES_KINDS;
+}
+
+/* Return whether events on an object of A can be in B: the two are of one guest, and of writers of one sort. */
+static bool belong_together(const struct mprof_model_stream *a, const struct mprof_model_stream *b)
+{
+	return a->guest == b->guest && b->events && declares_kinds(a) == declares_kinds(b);
+}
+
+/* Return whether STREAM is not the program's own, but has the times of the guest's vCPUs (schema/vcpu.md). */
+static bool is_of_vcpus(const struct mprof_model_view *v, uint32_t stream)
+{
+	uint32_t child = v->threads[v->streams[stream].root].first_child;
+
+	return child != MPROF_NONE && MPROF_IS_VCPU(v->threads[child].id);
+}
+
+static struct mprof_coverage hole(enum mprof_hole reason, uint32_t stream, uint64_t from, uint64_t to)
+{
+	return (struct mprof_coverage){.hole = reason, .stream = stream, .from = from, .to = to};
+}
+
+/* Find a gap of STREAM that has times from FROM to TO. */
+static struct mprof_coverage find_gap(const struct mprof_model_view *v, uint32_t stream, uint64_t from, uint64_t to)
+{
+	for (uint32_t i = 0; i < v->n_gaps; i++) {
+		const struct mprof_gap *g = &v->gaps[i];
+
+		/* Nobody knows how long a gap lasts that no event follows. */
+		if (g->stream == stream && g->from <= to && (g->to >= from || g->to <= g->from))
+			return hole(MPROF_HOLE_GAP, stream, g->from, g->to);
+	}
+	return (struct mprof_coverage){0};
+}
+
+static struct mprof_coverage ask_stream(const struct mprof_model_view *v, uint32_t stream,
+					enum mprof_coverage_kind kind, uint64_t from, uint64_t to, uint64_t at)
+{
+	const struct mprof_model_stream *s = &v->streams[stream];
+	uint64_t known = from; /* from then on the ring must have no gap */
+
+	if (declares_kinds(s)) {
+		if (!(s->declares & flag_of(kind)))
+			return hole(MPROF_HOLE_KIND, stream, 0, 0);
+	} else {
+		if (first_of(s, kind) > at)
+			return hole(MPROF_HOLE_UNSAID, stream, 0, 0);
+		known = first_of(s, kind) < from ? first_of(s, kind) : from;
+	}
+	if (declares_kinds(s) && s->silent != MPROF_NONE)
+		return hole(MPROF_HOLE_RING, stream, v->threads[s->silent].created, 0);
+	if (s->start > from && !(s->declares & MPROF_DECLARES_FIRST))
+		return hole(MPROF_HOLE_BEGIN, stream, from, s->start);
+	if (s->back_to && s->back_from <= to && s->back_to >= from)
+		return hole(MPROF_HOLE_CLOCK, stream, s->back_from, s->back_to);
+	return find_gap(v, stream, known, to);
+}
+
+/* Return whether the counter NAME counts events that are not in the trace. */
+static bool is_of_losses(const struct mprof_model_view *v, uint32_t name)
+{
+	static const char *const names[] = {DROPPED, LOST_WORDS};
+	const struct mprof_string *s = &v->strings[name];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (s->bytes == strlen(names[i]) && !memcmp(v->text + s->offset, names[i], s->bytes))
+			return true;
+	return false;
+}
+
+/*
+ * Find events that a recorder of GUEST dropped between FROM and TO. A sample says how many events it dropped before,
+ * so the first greater one from FROM on tells; the counter of a ring that lost its beginning may tell of earlier ones.
+ */
+static struct mprof_coverage find_dropped(const struct mprof_model_view *v, uint32_t guest, uint64_t from)
+{
+	for (uint32_t i = 0; i < v->n_counters; i++) {
+		const struct mprof_counter *c = &v->counters[i];
+
+		if (v->streams[c->stream].guest != guest || c->max <= 0 || !is_of_losses(v, c->name))
+			continue;
+		for (uint32_t k = c->first; k != MPROF_NONE; k = v->samples[k].next) {
+			const struct mprof_sample *s = &v->samples[k];
+			int64_t before = s->previous == MPROF_NONE ? 0 : v->samples[s->previous].value;
+
+			if (s->time >= from && s->value > before)
+				return hole(MPROF_HOLE_DROPPED, c->stream, 0, s->time);
+		}
+	}
+	return (struct mprof_coverage){0};
+}
+
+void mprof_coverage_ask(const struct mprof_model_view *v, uint32_t stream, enum mprof_coverage_kind kind, uint64_t from,
+			uint64_t to, uint64_t at, struct mprof_coverage *coverage)
+{
+	*coverage = (struct mprof_coverage){0};
+	for (uint32_t i = 0; i < v->n_streams && coverage->hole == MPROF_HOLE_NONE; i++)
+		if (belong_together(&v->streams[stream], &v->streams[i]) && !is_of_vcpus(v, i))
+			*coverage = ask_stream(v, i, kind, from, to, at);
+	if (coverage->hole == MPROF_HOLE_NONE)
+		*coverage = find_dropped(v, v->streams[stream].guest, from);
+}
+
+/* Return whether S tells about its end: whether its threads ran, or had stopped. */
+static bool tells_of_end(const struct mprof_model_view *v, uint32_t stream)
+{
+	const struct mprof_model_stream *s = &v->streams[stream];
+
+	for (uint32_t i = 0; i < v->n_gaps; i++)
+		if (v->gaps[i].stream == stream && v->gaps[i].to <= v->gaps[i].from)
+			return false;
+	if (!declares_kinds(s))
+		return true;
+	return s->silent == MPROF_NONE && (s->running == MPROF_NONE || (s->declares & MPROF_WRITES_STOPS));
+}
+
+uint64_t mprof_coverage_asleep(const struct mprof_model_view *v, uint32_t stream)
+{
+	uint64_t since = UINT64_MAX;
+
+	for (uint32_t i = 0; i < v->n_streams; i++) {
+		const struct mprof_model_stream *s = &v->streams[i];
+
+		if (s->guest != v->streams[stream].guest || !s->events)
+			continue;
+		if (!tells_of_end(v, i) || (s->running != MPROF_NONE && s->running != s->root))
+			return UINT64_MAX;
+		if (s->running == s->root && (since == UINT64_MAX || s->since > since))
+			since = s->since;
+	}
+	return since;
+}

@@ -1,0 +1,190 @@
+/* What an absent event means: rings of one program that declare, begin late, lack packets, or step back. */
+#include <mprof/coverage.h>
+
+#include "check.h"
+#include "line.h"
+
+#define ALL (MPROF_DECLARES_ORDER | MPROF_DECLARES_KINDS | MPROF_WRITES_SIGNALS | MPROF_WRITES_STOPS)
+
+static struct mprof_model *model;
+
+static void declare(uint32_t stream, unsigned flags)
+{
+	struct mprof_raw_event e = {
+		.id = MPROF_EVENT_extra, .type = MPROF_EXTRA_RECORDER, .number = (int64_t)(257 | flags << 16)};
+
+	CHECK_EQ_INT(mprof_model_add(model, stream, &e), MPROF_OK);
+}
+
+static void does(uint32_t stream, uint64_t time, enum mprof_event_id id, int64_t context, int64_t number)
+{
+	line_add(model, stream, &(struct line){time, (uint8_t)id, context, number, 0, NULL});
+}
+
+/* Begin a model of N rings of one program. */
+static void begin(unsigned n)
+{
+	uint32_t stream;
+
+	model = mprof_model_new(&(struct mprof_model_options){.seed = 1});
+	for (unsigned i = 0; i < n; i++)
+		CHECK_EQ_INT(mprof_model_stream(model, &(struct mprof_model_source){0}, &stream), MPROF_OK);
+}
+
+static void finish(void)
+{
+	CHECK_EQ_INT(mprof_model_finish(model), MPROF_OK);
+}
+
+static struct mprof_coverage ask(enum mprof_coverage_kind kind, uint64_t from, uint64_t to)
+{
+	struct mprof_coverage c;
+
+	mprof_coverage_ask(mprof_model_view(model), 0, kind, from, to, from, &c);
+	return c;
+}
+
+#define CHECK_HOLE(kind, from, to, name) CHECK_EQ_STR(mprof_hole_name(ask(MPROF_COVERAGE_##kind, from, to).hole), name)
+
+static void test_declared(void)
+{
+	begin(2);
+	declare(0, ALL | MPROF_DECLARES_FIRST);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	declare(0, ALL);
+	does(0, 50, MPROF_EVENT_switch, -1, 0);
+	declare(1, ALL);
+	does(1, 30, MPROF_EVENT_switch, 2, 0);
+	does(1, 40, MPROF_EVENT_switch, -1, 0);
+	finish();
+	CHECK_HOLE(SIGNAL, 30, 50, "none");
+	CHECK_HOLE(SIGNAL, 29, 50, "begin"); /* the second ring lost its beginning, the first one has it */
+	CHECK_EQ_UINT(ask(MPROF_COVERAGE_SIGNAL, 29, 50).stream, 1);
+	CHECK_EQ_UINT(ask(MPROF_COVERAGE_SIGNAL, 29, 50).to, 30);
+	CHECK_HOLE(RELEASE, 30, 50, "kind");
+	CHECK_HOLE(INPUT, 30, 50, "kind");
+	CHECK_HOLE(RESOLVE, 30, 50, "kind");
+	CHECK_EQ_UINT(mprof_coverage_asleep(mprof_model_view(model), 0), 50);
+	CHECK_EQ_UINT(mprof_model_view(model)->streams[0].events, 2);
+	mprof_model_free(model);
+}
+
+/* What one packet does not declare, the ring does not; only its first event's packet tells that it is the first. */
+static void test_packets_differ(void)
+{
+	begin(1);
+	declare(0, ALL);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	declare(0, (ALL | MPROF_DECLARES_FIRST) & ~MPROF_WRITES_SIGNALS);
+	does(0, 20, MPROF_EVENT_switch, 1, 0);
+	finish();
+	CHECK_HOLE(SIGNAL, 15, 20, "kind");
+	CHECK_EQ_UINT(mprof_model_view(model)->streams[0].declares, ALL & ~MPROF_WRITES_SIGNALS);
+	mprof_model_free(model);
+}
+
+/* A ring that declares nothing has the kinds that it has shown before. */
+static void test_undeclared(void)
+{
+	begin(1);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	does(0, 20, MPROF_EVENT_signal_noswitch, 1, 2);
+	does(0, 40, MPROF_EVENT_switch, 1, 0);
+	finish();
+	CHECK_HOLE(SIGNAL, 19, 40, "unsaid");
+	CHECK_HOLE(SIGNAL, 20, 40, "none");
+	CHECK_HOLE(READ, 30, 40, "unsaid");
+	CHECK_HOLE(RESOLVE, 30, 40, "unsaid");
+	CHECK_EQ_UINT(mprof_coverage_asleep(mprof_model_view(model), 0), UINT64_MAX);
+	mprof_model_free(model);
+}
+
+static void test_gap(void)
+{
+	begin(1);
+	declare(0, ALL | MPROF_DECLARES_FIRST);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	CHECK_EQ_INT(mprof_model_gap(model, 0, 1), MPROF_OK);
+	does(0, 20, MPROF_EVENT_switch, -1, 0);
+	does(0, 30, MPROF_EVENT_switch, -1, 0);
+	finish();
+	CHECK_HOLE(SIGNAL, 21, 30, "none");
+	CHECK_HOLE(SIGNAL, 15, 30, "gap");
+	CHECK_HOLE(SIGNAL, 0, 9, "none");
+	mprof_model_free(model);
+	/* A gap at the end has no end, and whether the program slept there is unknown. */
+	begin(1);
+	declare(0, ALL | MPROF_DECLARES_FIRST);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	does(0, 20, MPROF_EVENT_switch, -1, 0);
+	CHECK_EQ_INT(mprof_model_gap(model, 0, 1), MPROF_OK);
+	finish();
+	CHECK_HOLE(SIGNAL, 20, 30, "gap");
+	CHECK_EQ_UINT(mprof_coverage_asleep(mprof_model_view(model), 0), UINT64_MAX);
+	mprof_model_free(model);
+}
+
+static void test_clock(void)
+{
+	begin(1);
+	declare(0, ALL | MPROF_DECLARES_FIRST);
+	does(0, 100, MPROF_EVENT_switch, 1, 0);
+	does(0, 50, MPROF_EVENT_switch, 2, 0);
+	does(0, 200, MPROF_EVENT_switch, 1, 0);
+	finish();
+	CHECK_HOLE(SIGNAL, 60, 200, "clock");
+	CHECK_HOLE(SIGNAL, 101, 200, "none");
+	CHECK_EQ_UINT(ask(MPROF_COVERAGE_SIGNAL, 60, 200).from, 50);
+	CHECK_EQ_UINT(ask(MPROF_COVERAGE_SIGNAL, 60, 200).to, 100);
+	mprof_model_free(model);
+}
+
+static void test_dropped(void)
+{
+	begin(1);
+	declare(0, ALL | MPROF_DECLARES_FIRST);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	line_add(model, 0, &(struct line){20, MPROF_EVENT_counter, -1, 0, 0, "mprof-dropped"});
+	line_add(model, 0, &(struct line){30, MPROF_EVENT_counter, -1, 4, 0, "mprof-dropped"});
+	line_add(model, 0, &(struct line){40, MPROF_EVENT_counter, -1, 4, 0, "mprof-dropped"});
+	finish();
+	CHECK_HOLE(SIGNAL, 15, 40, "dropped");
+	CHECK_HOLE(SIGNAL, 31, 40, "none");
+	mprof_model_free(model);
+}
+
+/* A program sleeps only if no ring of it has a thread that runs. */
+static void test_asleep(void)
+{
+	begin(2);
+	declare(0, ALL);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	does(0, 20, MPROF_EVENT_switch, -1, 0);
+	declare(1, ALL);
+	does(1, 15, MPROF_EVENT_switch, 2, 0);
+	finish();
+	CHECK_EQ_UINT(mprof_coverage_asleep(mprof_model_view(model), 0), UINT64_MAX);
+	CHECK_EQ_INT(mprof_model_view(model)->threads[mprof_model_view(model)->streams[1].running].id, 2);
+	CHECK_EQ_UINT(mprof_model_view(model)->streams[1].since, 15);
+	mprof_model_free(model);
+	/* Threads that share a ring: the last one of them stopped, the others are unknown. */
+	begin(1);
+	declare(0, ALL & ~MPROF_WRITES_STOPS);
+	does(0, 10, MPROF_EVENT_switch, 1, 0);
+	does(0, 20, MPROF_EVENT_switch, -1, 0);
+	finish();
+	CHECK_EQ_UINT(mprof_coverage_asleep(mprof_model_view(model), 0), UINT64_MAX);
+	mprof_model_free(model);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_declared);
+	CHECK_RUN(test_packets_differ);
+	CHECK_RUN(test_undeclared);
+	CHECK_RUN(test_gap);
+	CHECK_RUN(test_clock);
+	CHECK_RUN(test_dropped);
+	CHECK_RUN(test_asleep);
+	return check_done();
+}
