@@ -65,6 +65,11 @@ struct run_answer {
  */
 #define RUN_ID_RUNTIME (INT64_C(1) << 52)
 
+/*
+ * Name of a duration of a wait for a condition (mprof/events.def): the wait has missed the signal at its beginning.
+ */
+#define RUN_MISSED "missed"
+
 enum run_note_kind {
 	RUN_NOTE_THREAD = 1, /* ID began; PARENT created it; TEXT is its name */
 	RUN_NOTE_NAME,	     /* ID is called TEXT */

@@ -26,13 +26,15 @@
 /* The shim's state of a thread, in initial-exec TLS. All zero for a new thread. */
 struct self {
 	struct slot *ring;
-	int64_t wait_next;   /* id of the next wait */
-	int64_t unread;	     /* wait that is over, and whose end found no ring; 0 = none */
-	uint32_t wait_left;  /* ids left of the block of ids */
-	uint32_t generation; /* that of the process when the thread took RING */
-	int64_t creator;     /* thread that created this one; 0 = unknown */
-	uint64_t created;    /* before the thread was created, CLOCK_MONOTONIC ns; 0 = unknown */
-	uint64_t retry;	     /* when to ask for a ring again after a refusal, CLOCK_MONOTONIC ns */
+	int64_t wait_next;    /* id of the next wait */
+	int64_t unread;	      /* wait that is over, and whose end found no ring; 0 = none */
+	uint32_t wait_left;   /* ids left of the block of ids */
+	uint32_t generation;  /* that of the process when the thread took RING */
+	int64_t creator;      /* thread that created this one; 0 = unknown */
+	uint64_t created;     /* before the thread was created, CLOCK_MONOTONIC ns; 0 = unknown */
+	uint64_t retry;	      /* when to ask for a ring again after a refusal, CLOCK_MONOTONIC ns */
+	int64_t waits_with;   /* mutex of the wait for a condition that is about to begin; 0 = none */
+	uint64_t waits_since; /* when the thread took that mutex, ns; 0 = unknown */
 	int tid;
 	bool known;	       /* the keeper has the note of this thread */
 	bool volatile inside;  /* the shim's own code runs: a signal handler must not record */
@@ -47,6 +49,12 @@ struct object {
 	int64_t id;	  /* atomic; 0 = free */
 	uint32_t waiters; /* atomic */
 	int32_t waker;	  /* atomic; tid of the last thread that woke waiters */
+	int64_t mutex;	  /* atomic; of a condition: the mutex of the last wait; 0 = unknown */
+	/*
+	 * Atomic. Of a condition: time of its last signal, ns, if no thread waited then, and if the signalling thread
+	 * surely had not held the mutex since its signal before; else 0.
+	 */
+	uint64_t bare;
 };
 
 /* ---- start.c: the process and its keeper ---- */

@@ -6,6 +6,7 @@
  * woke it resolves the wait, and the thread reads it. An object that a thread has locked tries to
  * read that thread.
  */
+#include "hold.h"
 #include "thread-events.h"
 
 #define WAIT_BLOCK 256u /* ids that a thread takes at once */
@@ -73,12 +74,29 @@ static void record_begin(struct wait *w, const struct self *s, const void *place
 	mprof_recorder_suspend(&w->ring->recorder);
 }
 
+/*
+ * The thread begins the wait W for the condition O at TIME, ns, with the mutex WITH, which it has had since SINCE, ns (0 =
+ * unknown). If the condition's last signal came later than that, from a thread that had not had the mutex, the
+ * thread has missed it: record how long before the wait the signal came.
+ */
+static void record_missed(const struct wait *w, struct object *o, int64_t with, uint64_t since, uint64_t time)
+{
+	uint64_t bare = __atomic_load_n(&o->bare, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&o->mutex, with, __ATOMIC_RELAXED);
+	if (since && since < bare && bare < time)
+		mprof_recorder_duration(&w->ring->recorder, w->id, time - bare, RUN_MISSED, sizeof(RUN_MISSED) - 1);
+}
+
 void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t on, enum mprof_thread_type type,
 		int owner)
 {
+	int64_t with = shim_self.waits_with;
 	struct self *s = self_enter();
 	struct object *o = NULL;
+	uint64_t time;
 
+	shim_self.waits_with = 0;
 	*w = (struct wait){0};
 	if (!s)
 		return;
@@ -94,11 +112,14 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 	w->id = wait_id(s);
 	w->on = on;
 	w->exclusive = w->object && type == MPROF_THREAD_Mutex && !is_shared(call);
-	if (ring_begin(s->ring, now())) {
+	time = now();
+	if (ring_begin(s->ring, time)) {
 		w->ring = s->ring;
 		if (s->unread)
 			record_end(w->ring, s, s->unread, s->tid, NULL);
 		record_begin(w, s, place, owner);
+		if (o && with)
+			record_missed(w, o, with, s->waits_since, time);
 		ring_end(w->ring);
 	}
 	self_leave(s);
@@ -140,17 +161,31 @@ void wait_end(struct wait *w, const char *failure)
 	self_leave(s);
 }
 
+/* The thread signals the condition O, or one that has no object, at TIME, ns: note whether a waiter can miss that. */
+static void note_signal(struct object *o, int64_t on, uint64_t time)
+{
+	bool bare = hold_signals(on, o ? __atomic_load_n(&o->mutex, __ATOMIC_RELAXED) : 0);
+
+	if (o)
+		__atomic_store_n(&o->bare, bare && !__atomic_load_n(&o->waiters, __ATOMIC_RELAXED) ? time : 0,
+				 __ATOMIC_RELAXED);
+}
+
 void wake(const void *place, int64_t on, enum mprof_thread_type type)
 {
 	struct self *s = self_enter();
 	struct object *o;
+	uint64_t time;
 
 	if (!s)
 		return;
 	o = named(place, on, type);
+	time = now();
+	if (type == MPROF_THREAD_Condition)
+		note_signal(o, on, time);
 	if (o)
 		__atomic_store_n(&o->waker, s->tid, __ATOMIC_RELAXED);
-	if (ring_begin(s->ring, now())) {
+	if (ring_begin(s->ring, time)) {
 		mprof_recorder_signal_noswitch(&s->ring->recorder, on, s->tid);
 		/* The lock waits for this thread no longer. */
 		if (type == MPROF_THREAD_Mutex)

@@ -10,42 +10,54 @@
 #include <semaphore.h>
 #include <threads.h>
 
+#include "hold.h"
 #include "real.h"
 #include "shim.h"
 
 /* A wait for a condition releases the mutex inside the C library: wake those that wait for it. */
 static void release(const void *place, const pthread_mutex_t *m)
 {
+	shim_self.waits_with = object_id(m);
+	shim_self.waits_since = hold_since(object_id(m));
+	hold_releases(object_id(m));
 	if (__atomic_load_n((const unsigned int *)&m->__data.__lock, __ATOMIC_RELAXED) > 1)
 		wake(place, object_id(m), MPROF_THREAD_Mutex);
 }
 
-#define CONDITION(call, c, expression) WAITING(call, object_id(c), Condition, 0, expression, failure_code(result))
+/* The wait for a condition has returned R, and the thread has the mutex M again. Return R. */
+static inline int has_again(const volatile void *m, int r)
+{
+	hold_took(object_id(m));
+	return r;
+}
 
-#define CONDITION_FUNCTIONS(age, symbol_wait, symbol_timedwait, symbol_signal, symbol_broadcast)                \
-	WRAPPER int symbol_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m)                        \
-	{                                                                                                       \
-		release(HERE, m);                                                                               \
-		return CONDITION(pthread_cond_wait, c, REAL_OF(pthread_cond_wait, age)(c, m));                  \
-	}                                                                                                       \
-                                                                                                                \
-	WRAPPER int symbol_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,                   \
-				     const struct timespec *restrict until)                                     \
-	{                                                                                                       \
-		release(HERE, m);                                                                               \
-		return CONDITION(pthread_cond_timedwait, c, REAL_OF(pthread_cond_timedwait, age)(c, m, until)); \
-	}                                                                                                       \
-                                                                                                                \
-	WRAPPER int symbol_signal(pthread_cond_t *c)                                                            \
-	{                                                                                                       \
-		wake(HERE, object_id(c), MPROF_THREAD_Condition);                                               \
-		return REAL_OF(pthread_cond_signal, age)(c);                                                    \
-	}                                                                                                       \
-                                                                                                                \
-	WRAPPER int symbol_broadcast(pthread_cond_t *c)                                                         \
-	{                                                                                                       \
-		wake(HERE, object_id(c), MPROF_THREAD_Condition);                                               \
-		return REAL_OF(pthread_cond_broadcast, age)(c);                                                 \
+#define CONDITION(call, c, m, expression) \
+	has_again(m, WAITING(call, object_id(c), Condition, 0, expression, failure_code(result)))
+
+#define CONDITION_FUNCTIONS(age, symbol_wait, symbol_timedwait, symbol_signal, symbol_broadcast)                   \
+	WRAPPER int symbol_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m)                           \
+	{                                                                                                          \
+		release(HERE, m);                                                                                  \
+		return CONDITION(pthread_cond_wait, c, m, REAL_OF(pthread_cond_wait, age)(c, m));                  \
+	}                                                                                                          \
+                                                                                                                   \
+	WRAPPER int symbol_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,                      \
+				     const struct timespec *restrict until)                                        \
+	{                                                                                                          \
+		release(HERE, m);                                                                                  \
+		return CONDITION(pthread_cond_timedwait, c, m, REAL_OF(pthread_cond_timedwait, age)(c, m, until)); \
+	}                                                                                                          \
+                                                                                                                   \
+	WRAPPER int symbol_signal(pthread_cond_t *c)                                                               \
+	{                                                                                                          \
+		wake(HERE, object_id(c), MPROF_THREAD_Condition);                                                  \
+		return REAL_OF(pthread_cond_signal, age)(c);                                                       \
+	}                                                                                                          \
+                                                                                                                   \
+	WRAPPER int symbol_broadcast(pthread_cond_t *c)                                                            \
+	{                                                                                                          \
+		wake(HERE, object_id(c), MPROF_THREAD_Condition);                                                  \
+		return REAL_OF(pthread_cond_broadcast, age)(c);                                                    \
 	}
 
 #ifdef OLD_VERSION
@@ -81,20 +93,20 @@ WRAPPER int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *
 				   const struct timespec *restrict until)
 {
 	release(HERE, m);
-	return CONDITION(pthread_cond_clockwait, c, REAL_OF(pthread_cond_clockwait, new)(c, m, clock, until));
+	return CONDITION(pthread_cond_clockwait, c, m, REAL_OF(pthread_cond_clockwait, new)(c, m, clock, until));
 }
 
 WRAPPER int cnd_wait(cnd_t *c, mtx_t *m)
 {
 	release(HERE, (const pthread_mutex_t *)m);
-	return WAITING(cnd_wait, object_id(c), Condition, 0, REAL(cnd_wait)(c, m), failure_c11(result));
+	return has_again(m, WAITING(cnd_wait, object_id(c), Condition, 0, REAL(cnd_wait)(c, m), failure_c11(result)));
 }
 
 WRAPPER int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
 {
 	release(HERE, (const pthread_mutex_t *)m);
-	return WAITING(cnd_timedwait, object_id(c), Condition, 0, REAL(cnd_timedwait)(c, m, until),
-		       failure_c11(result));
+	return has_again(m, WAITING(cnd_timedwait, object_id(c), Condition, 0, REAL(cnd_timedwait)(c, m, until),
+				    failure_c11(result)));
 }
 
 WRAPPER int cnd_signal(cnd_t *c)

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <threads.h>
 
+#include "hold.h"
 #include "real.h"
 #include "shim.h"
 
@@ -29,14 +30,23 @@ static bool is_waited_for(const pthread_mutex_t *m)
 	return __atomic_load_n((const unsigned int *)&m->__data.__lock, __ATOMIC_RELAXED) > 1;
 }
 
-#define LOCK(call, m, expression) WAITING(call, object_id(m), Mutex, owner_of(m), expression, failure(result))
+/* Note that the thread has M, if R, what the call returned, says so. Return R. */
+static inline int took(const volatile void *m, int r, int good)
+{
+	if (r == good || r == EOWNERDEAD)
+		hold_took(object_id(m));
+	return r;
+}
+
+#define LOCK(call, m, expression) \
+	took(m, WAITING(call, object_id(m), Mutex, owner_of(m), expression, failure(result)), 0)
 
 WRAPPER int pthread_mutex_lock(pthread_mutex_t *m)
 {
 	int r = REAL(pthread_mutex_trylock)(m);
 
 	if (r != EBUSY)
-		return r;
+		return took(m, r, 0);
 	return LOCK(pthread_mutex_lock, m, REAL(pthread_mutex_lock)(m));
 }
 
@@ -48,7 +58,7 @@ WRAPPER int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *u
 		return REAL(pthread_mutex_timedlock)(m, until);
 	r = REAL(pthread_mutex_trylock)(m);
 	if (r != EBUSY)
-		return r;
+		return took(m, r, 0);
 	return LOCK(pthread_mutex_timedlock, m, REAL(pthread_mutex_timedlock)(m, until));
 }
 
@@ -60,26 +70,35 @@ WRAPPER int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const s
 		return REAL(pthread_mutex_clocklock)(m, clock, until);
 	r = REAL(pthread_mutex_trylock)(m);
 	if (r != EBUSY)
-		return r;
+		return took(m, r, 0);
 	return LOCK(pthread_mutex_clocklock, m, REAL(pthread_mutex_clocklock)(m, clock, until));
+}
+
+WRAPPER int pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	return took(m, REAL(pthread_mutex_trylock)(m), 0);
 }
 
 WRAPPER int pthread_mutex_unlock(pthread_mutex_t *m)
 {
+	hold_releases(object_id(m));
 	if (is_waited_for(m))
 		wake(HERE, object_id(m), MPROF_THREAD_Mutex);
 	return REAL(pthread_mutex_unlock)(m);
 }
 
-#define LOCK_C11(call, m, expression) \
-	WAITING(call, object_id(m), Mutex, owner_of((const pthread_mutex_t *)(m)), expression, failure_c11(result))
+#define LOCK_C11(call, m, expression)                                                               \
+	took(m,                                                                                     \
+	     WAITING(call, object_id(m), Mutex, owner_of((const pthread_mutex_t *)(m)), expression, \
+		     failure_c11(result)),                                                          \
+	     thrd_success)
 
 WRAPPER int mtx_lock(mtx_t *m)
 {
 	int r = REAL(mtx_trylock)(m);
 
 	if (r != thrd_busy)
-		return r;
+		return took(m, r, thrd_success);
 	return LOCK_C11(mtx_lock, m, REAL(mtx_lock)(m));
 }
 
@@ -91,12 +110,18 @@ WRAPPER int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict unt
 		return REAL(mtx_timedlock)(m, until);
 	r = REAL(mtx_trylock)(m);
 	if (r != thrd_busy)
-		return r;
+		return took(m, r, thrd_success);
 	return LOCK_C11(mtx_timedlock, m, REAL(mtx_timedlock)(m, until));
+}
+
+WRAPPER int mtx_trylock(mtx_t *m)
+{
+	return took(m, REAL(mtx_trylock)(m), thrd_success);
 }
 
 WRAPPER int mtx_unlock(mtx_t *m)
 {
+	hold_releases(object_id(m));
 	if (is_waited_for((const pthread_mutex_t *)m))
 		wake(HERE, object_id(m), MPROF_THREAD_Mutex);
 	return REAL(mtx_unlock)(m);

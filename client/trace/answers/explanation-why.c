@@ -205,9 +205,10 @@ static void say_idle_or_missed(const struct why_text *w)
 	} else {
 		explain_put(w->e, "idle, or missed: ");
 		tell_unheard(w);
-		explain_put(w->e, ". ");
+		explain_put(w->e, ". The trace does not say whether ");
 		explain_who(w->e, w->a->waiter == w->a->root ? w->a->thread : w->a->waiter, w->a->since);
-		explain_put(w->e, " was woken through it before, and may have seen what they were for.");
+		explain_put(w->e,
+			    w->a->lost_signals == 1 ? " has seen what it was for." : " has seen what they were for.");
 	}
 	explain_line(w->e);
 }

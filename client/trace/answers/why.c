@@ -16,7 +16,11 @@
  * recorder lets the condition itself create and resolve a thread. Such a wake-up was not lost, and nobody
  * misses a wake-up that is kept.
  */
+#include <string.h>
+
 #include "why-index.h"
+
+#define MISSED "missed" /* name of a duration of a wait that missed a signal */
 
 static bool is_condition(const struct mprof_thread *t)
 {
@@ -218,6 +222,33 @@ static bool was_woken_before(const struct mprof_why *w, const struct mprof_why_a
 	return false;
 }
 
+/* Return whether duration D says that THREAD missed the signal at TIME, ns. */
+static bool is_missed(const struct mprof_model_view *v, const struct mprof_duration *d, uint32_t thread, uint64_t time)
+{
+	const struct mprof_string *name = &v->strings[d->name];
+
+	return d->thread == thread && d->duration_ns <= d->time && d->time - d->duration_ns == time &&
+	       name->bytes == sizeof(MISSED) - 1 && memcmp(v->text + name->offset, MISSED, sizeof(MISSED) - 1) == 0;
+}
+
+/*
+ * Return whether the thread that waits in A cannot have known of the lost signal. A recorder that knows the mutexes
+ * says so (schema/mprof/events.def). Of other recorders' waits: whether the thread was never woken through the
+ * condition before.
+ */
+static bool is_surely_missed(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	uint32_t wait = last_link(w, a);
+	uint64_t time = w->view->interactions[a->lost_signal].time;
+
+	if (!why_at_place(w, wait))
+		return !was_woken_before(w, a);
+	for (uint32_t i = 0; i < w->view->n_durations; i++)
+		if (is_missed(w->view, &w->view->durations[i], wait, time))
+			return true;
+	return false;
+}
+
 /* Return the verdict on a wait for a signal. */
 static enum mprof_why_verdict judge_signals(const struct mprof_why *w, const struct mprof_why_answer *a)
 {
@@ -225,7 +256,7 @@ static enum mprof_why_verdict judge_signals(const struct mprof_why *w, const str
 		return MPROF_WHY_SIGNALLED_SINCE;
 	if (a->lost_signal == MPROF_NONE || a->since_coverage.hole != MPROF_HOLE_NONE)
 		return MPROF_WHY_NEVER_SIGNALLED;
-	if (keeps_signals(&w->view->threads[a->condition]) || was_woken_before(w, a))
+	if (keeps_signals(&w->view->threads[a->condition]) || !is_surely_missed(w, a))
 		return MPROF_WHY_IDLE_OR_MISSED;
 	return MPROF_WHY_MISSED_SIGNAL;
 }

@@ -31,7 +31,7 @@ enum mprof_why_verdict {
 	/*
 	 * The last signal of the root's condition before the wait for the root (SINCE) came when no
 	 * thread waited, none came since (SINCE_COVERAGE has no hole), and the waiting thread cannot have
-	 * known of that signal: no wait of the thread for the condition has ended before.
+	 * known of that signal: the recorder says so, or no wait of the thread for the condition has ended before.
 	 */
 	MPROF_WHY_MISSED_SIGNAL,
 	/*
