@@ -477,7 +477,7 @@ static void test_grid(void)
 	w.origin = 55;
 	check_line(&t, w, 0, 55, "0 ns", true);
 	w.origin = -30;
-	check_line(&t, w, 0, 70, "100 ns", false);
+	check_line(&t, w, 0, 70, "0.1 µs", false);
 	/* 03:12:44.25 at the time 0; 1 ms a pixel, so a line each 100 ms. */
 	w = (struct mprof_window){.to = 1000 * MS,
 				  .width = 1000,
