@@ -26,6 +26,7 @@ struct stream {
 	struct mprof_event event; /* the next one, if HAS */
 	bool has;
 	uint64_t lost; /* packets that the model was told of */
+	bool broken;   /* bytes before EVENT were skipped */
 };
 
 struct reading {
@@ -167,6 +168,7 @@ static bool next(struct reading *r, struct stream *s)
 		if (status == MPROF_MORE)
 			mprof_decoder_finish(s->decoder);
 		r->damages += status == MPROF_CORRUPT;
+		s->broken |= status == MPROF_CORRUPT;
 	} while (status == MPROF_MORE || status == MPROF_CORRUPT);
 	s->has = status == MPROF_OK;
 	return status == MPROF_OK || status == MPROF_END;
@@ -190,9 +192,10 @@ static bool add(struct reading *r, uint32_t i)
 	struct stream *s = &r->streams[i];
 	uint64_t lost = mprof_decoder_totals(s->decoder)->lost_packets;
 
-	if (lost > s->lost && mprof_model_gap(r->model, i, lost - s->lost) != MPROF_OK)
+	if ((lost > s->lost || s->broken) && mprof_model_gap(r->model, i, lost - s->lost) != MPROF_OK)
 		return false;
 	s->lost = lost;
+	s->broken = false;
 	r->events += !mprof_event_is_recorder(&s->event.raw);
 	note_exception(r, &s->event.raw);
 	return mprof_model_add(r->model, i, &s->event.raw) == MPROF_OK && next(r, s);

@@ -228,8 +228,39 @@ static inline bool mprof_tail_stale(const struct mprof_tail *tail, const struct 
 	return same > sizeof(e->timestamp) && memcmp(p, tail->before + at, same) == 0;
 }
 
+/* Limits of mprof_tail_resume(). */
+#define MPROF_RESUME_SPAN   16384u	/* bytes behind an invalid event in which a chain may begin */
+#define MPROF_RESUME_EVENT  4096u	/* bytes of an event of a chain, at most */
+#define MPROF_RESUME_EVENTS 2u		/* events of a chain, at least */
+#define MPROF_RESUME_BACK   1000000000u /* ns that an event of a chain may be earlier than the latest one before it */
+#define MPROF_RESUME_AHEAD  (3600 * (uint64_t)1000000000u) /* ns that it may be later */
+#define MPROF_RESUME_IDLE   (720 * MPROF_RESUME_AHEAD) /* ns that the event before a chain may be later than others */
+
 /*
- * Walk the LEN bytes at P as mprof_tail_walk() does. Raise *NEWEST to the latest time of the valid events.
+ * Return whether an event of a chain can have TIME. NEWEST is the latest time before it. If damage hides the end of an
+ * event, bytes that lie some bytes beside the next one may be taken for an event: its time then is about 256 times too
+ * late at least, or too early.
+ */
+static inline bool mprof_tail_follows(uint64_t time, uint64_t newest)
+{
+	if (time < newest)
+		return newest - time <= MPROF_RESUME_BACK;
+	return time - newest <= MPROF_RESUME_AHEAD && time / 128 <= newest;
+}
+
+/*
+ * Return whether an event with TIME, which is no part of a chain, says how late it was: events before it have the
+ * latest time NEWEST, 0 = unknown.
+ */
+static inline bool mprof_tail_agrees(uint64_t time, uint64_t newest)
+{
+	return !newest || mprof_tail_follows(time, newest) ||
+	       (time > newest && time - newest <= newest && time - newest <= MPROF_RESUME_IDLE);
+}
+
+/*
+ * Walk the LEN bytes at P as mprof_tail_walk() does. Raise *NEWEST to the latest time of the valid events, without
+ * those that do not agree with the ones before them (mprof_tail_agrees()).
  */
 static inline size_t mprof_tail_walk_times(const struct mprof_tail *tail, const uint8_t *p, size_t len,
 					   uint64_t *newest)
@@ -244,7 +275,7 @@ static inline size_t mprof_tail_walk_times(const struct mprof_tail *tail, const 
 			break;
 		if (at == 0 && tail->begins)
 			first = e.timestamp;
-		if (e.timestamp > *newest)
+		if (e.timestamp > *newest && mprof_tail_agrees(e.timestamp, *newest ? *newest : first))
 			*newest = e.timestamp;
 		at += e.bytes;
 	}
@@ -263,13 +294,6 @@ static inline size_t mprof_tail_walk(const struct mprof_tail *tail, const uint8_
 	return mprof_tail_walk_times(tail, p, len, &newest);
 }
 
-/* Limits of mprof_tail_resume(). */
-#define MPROF_RESUME_SPAN   16384u	/* bytes behind an invalid event in which a chain may begin */
-#define MPROF_RESUME_EVENT  4096u	/* bytes of an event of a chain, at most */
-#define MPROF_RESUME_EVENTS 2u		/* events of a chain, at least */
-#define MPROF_RESUME_BACK   1000000000u /* ns that an event of a chain may be earlier than the latest one before it */
-#define MPROF_RESUME_AHEAD  (3600 * (uint64_t)1000000000u) /* ns that it may be later */
-
 /* A search for a chain: the events from one offset to the end of the packet. */
 struct mprof_tail_search {
 	const struct mprof_tail *tail;
@@ -284,12 +308,6 @@ struct mprof_tail_place {
 	size_t at;
 	uint64_t newest;
 };
-
-/* Return whether an event of a chain can have TIME. NEWEST is the latest time before it. */
-static inline bool mprof_tail_follows(uint64_t time, uint64_t newest)
-{
-	return time < newest ? newest - time <= MPROF_RESUME_BACK : time - newest <= MPROF_RESUME_AHEAD;
-}
 
 /*
  * Return whether the event E of a chain, which begins at P and lies AT bytes behind the beginning of the tail,
@@ -392,14 +410,28 @@ static inline size_t mprof_tail_chain(struct mprof_tail_search *s, size_t at, ui
 }
 
 /*
+ * Return the offset of the first event in the chain at AT that is not later than the one behind it. Bytes of a damaged
+ * event that look like an event before the chain have a time of their own, and the next one is mostly earlier.
+ */
+static inline size_t mprof_tail_in_order(const uint8_t *p, size_t len, size_t at)
+{
+	struct mprof_raw_event e;
+
+	while (mprof_event_load(&e, p + at, len - at) == MPROF_EVENT_OK && e.bytes < len - at &&
+	       mprof_load64(p + at + e.bytes) < e.timestamp)
+		at += e.bytes;
+	return at;
+}
+
+/*
  * Return the offset at which events go on behind the invalid event at AT, in the LEN bytes at P, an unproven
  * tail that ends with its packet; LEN if there is none. NEWEST is the latest time of the events before AT, 0 =
  * there are none.
  *
  * From that offset on the sizes of events lead exactly to the end of the packet: a *chain*. All events of a
- * chain are valid, none is more than a second earlier or an hour later than the latest one before it, and there
- * are two at least. If several chains begin in the span behind AT, events go on where all of them have met; if
- * they meet nowhere, there is none. A writer that died may have left bytes of the lap before at the end of its
+ * chain are valid, none is more than a second earlier or an hour later than the latest one before it, nor 128 times
+ * as late, and there are two at least. If several chains begin in the span behind AT, events go on where all of them have met; if
+ * they meet nowhere, there is none. Events at the beginning that are later than the next one are left out. A writer that died may have left bytes of the lap before at the end of its
  * packet, so there is none either if these bytes are not known, and none if no time before the chain is known.
  * The bytes that the search reads are bounded by a multiple of LEN, whatever P holds; if that is not enough,
  * there is none.
@@ -421,7 +453,7 @@ static inline size_t mprof_tail_resume(const struct mprof_tail *tail, const uint
 		return len;
 	end.newest = newest;
 	s.work = 16 * len + 16 * (size_t)MPROF_RESUME_EVENT;
-	end.at = mprof_tail_chain(&s, at, newest);
+	end.at = mprof_tail_in_order(p, len, mprof_tail_chain(&s, at, newest));
 	for (at = end.at, s.work = 2 * (len + MPROF_RESUME_EVENT); end.at < len; events++)
 		if (!mprof_tail_step(&s, &end))
 			return len;

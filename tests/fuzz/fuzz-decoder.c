@@ -59,7 +59,7 @@ static void add_event(struct sum *sum, const struct mprof_event *event, size_t s
 
 static void add_damage(struct sum *sum, const struct mprof_damage *damage, size_t size)
 {
-	char sentence[200];
+	char sentence[256];
 
 	require(damage->offset <= size && damage->packet_offset <= size && damage->skipped <= UINT32_MAX);
 	require(mprof_damage_text(damage, sentence, sizeof(sentence)) < sizeof(sentence) - 1);
@@ -67,6 +67,7 @@ static void add_damage(struct sum *sum, const struct mprof_damage *damage, size_
 	add(sum, damage->offset);
 	add(sum, damage->packet);
 	add(sum, damage->skipped);
+	add(sum, damage->unproven);
 }
 
 static void drain(struct mprof_decoder *d, struct sum *sum, size_t size, enum mprof_status stop)

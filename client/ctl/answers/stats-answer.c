@@ -159,6 +159,7 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	json_object_set_new(object, "damages", number(totals->damages));
 	json_object_set_new(object, "unknown_texts", number(totals->unknown_texts));
 	json_object_set_new(object, "skipped_extras", number(totals->skipped_extras));
+	json_object_set_new(object, "unproven_events", number(totals->unproven));
 	json_object_set_new(object, "bytes", number(bytes));
 	json_object_set_new(object, "first_ns", time_json(t, t->first_ns));
 	json_object_set_new(object, "last_ns", time_json(t, t->last_ns));
@@ -218,6 +219,9 @@ static void show_head(const json_t *json, struct timing *timing)
 	show_time(json, timing);
 	printf("packets   %" PRIu64 ", %" PRIu64 " lost, %" PRIu64 " faults, %s\n", get(json, "packets"),
 	       get(json, "lost_packets"), get(json, "damages"), bytes);
+	if (get(json, "unproven_events"))
+		printf("unproven  %" PRIu64 " events behind damage, up to the ends of their packets\n",
+		       get(json, "unproven_events"));
 	if (get(json, "cut_bytes"))
 		printf("cut       %" PRIu64 " bytes of the unproven end, which cannot be events\n",
 		       get(json, "cut_bytes"));

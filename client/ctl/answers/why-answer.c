@@ -296,6 +296,16 @@ int why_show(const json_t *json, struct mprof_explanation *explanation, struct t
 		print_missing(answer_count(json, "lost_packets"));
 		puts("; signals and resolutions there are unknown");
 	}
+	if (answer_count(json, "damages")) {
+		fputs("note: the trace is damaged in ", stdout);
+		print_count(answer_count(json, "damages"), "place");
+		if (answer_count(json, "unproven_events")) {
+			fputs("; ", stdout);
+			print_count(answer_count(json, "unproven_events"), "event");
+			fputs(" behind, to the ends of their packets, are unproven", stdout);
+		}
+		putchar('\n');
+	}
 	if (answer_count(json, "cut_bytes"))
 		printf("note: %" JSON_INTEGER_FORMAT " bytes of the unproven end were cut: they cannot be events\n",
 		       answer_count(json, "cut_bytes"));

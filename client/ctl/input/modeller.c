@@ -19,7 +19,8 @@ static int add_streams(struct modeller *m, unsigned int n)
 	uint32_t stream, guest;
 
 	m->lost = calloc(n, sizeof(*m->lost));
-	if (!m->lost)
+	m->broken = calloc(n, sizeof(*m->broken));
+	if (!m->lost || !m->broken)
 		return -ENOMEM;
 	for (; m->streams < n; m->streams++) {
 		guest = m->streams < m->n_guests ? m->guests[m->streams] : m->streams;
@@ -69,12 +70,27 @@ static int on_gap(void *context, unsigned int stream, uint64_t packets)
 	return 0;
 }
 
+/* Note a gap of unknown length before the next event. A bad line of a log is none. */
+static int on_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
+{
+	struct modeller *m = context;
+
+	if (damage->reason == MPROF_DAMAGE_LINE)
+		return 0;
+	if (!m->streams && add_streams(m, 1))
+		return -ENOMEM;
+	m->broken[stream] = true;
+	return 0;
+}
+
 static bool add_gap(struct modeller *m, unsigned int stream)
 {
 	uint64_t packets = m->lost[stream];
+	bool gap = packets || m->broken[stream];
 
 	m->lost[stream] = 0;
-	return !packets || mprof_model_gap(m->model, stream, packets) == MPROF_OK;
+	m->broken[stream] = false;
+	return !gap || mprof_model_gap(m->model, stream, packets) == MPROF_OK;
 }
 
 static int on_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
@@ -123,6 +139,7 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 			     .events = on_events,
 			     .gap = on_gap,
 			     .recorders = true,
+			     .damage = on_damage,
 			     .context = m},
 		.model = mprof_model_new(&options),
 	};
@@ -136,6 +153,7 @@ void modeller_deinit(struct modeller *m)
 	free(m->names);
 	free(m->guests);
 	free(m->lost);
+	free(m->broken);
 	free(m->tails);
 	m->model = mprof_model_free(m->model);
 }

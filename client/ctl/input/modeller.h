@@ -26,6 +26,7 @@ struct modeller {
 	unsigned int n_guests; /* number of elements of GUESTS */
 	/* For each stream: number of packets that are missing before its next event; owned. */
 	uint64_t *lost;
+	bool *broken; /* for each stream: bytes were skipped before its next event; owned */
 	/*
 	 * For each stream: time at which its unproven tail begins, UINT64_MAX = no tail. Owned;
 	 * NULL if no stream has one.

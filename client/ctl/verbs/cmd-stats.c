@@ -129,6 +129,7 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 		totals.packets += in->stream[i].totals.packets;
 		totals.lost_packets += in->stream[i].totals.lost_packets;
 		totals.damages += in->stream[i].totals.damages;
+		totals.unproven += in->stream[i].totals.unproven;
 		bytes += in->stream[i].bytes;
 	}
 	object = total.failed ? NULL : tally_json(&total, &totals, bytes);

@@ -145,18 +145,21 @@ static bool answer(struct query *q, bool resolved)
 
 static json_t *query_json(struct query *q, const struct input *in)
 {
-	uint64_t lost = 0;
+	uint64_t lost = 0, unproven = 0;
 	json_t *object;
 
 	q->answers = json_array();
 	if (!q->answers || !answer(q, false) || !answer(q, true))
 		return NULL;
-	for (unsigned int i = 0; i < in->streams; i++)
+	for (unsigned int i = 0; i < in->streams; i++) {
 		lost += in->stream[i].totals.lost_packets;
-	object = json_pack("{sO sI sI sI sI so}", "answers", q->answers, "left_out",
+		unproven += in->stream[i].totals.unproven;
+	}
+	object = json_pack("{sO sI sI sI sI sI sI so}", "answers", q->answers, "left_out",
 			   (json_int_t)(q->n > ANSWERS_MAX ? q->n - ANSWERS_MAX : 0), "should_resolve",
 			   (json_int_t)q->marked, "lost_packets", (json_int_t)lost, "cut_bytes",
-			   (json_int_t)in->cut_bytes, "last", why_last_json(&q->modeller, q->why));
+			   (json_int_t)in->cut_bytes, "damages", (json_int_t)in->damages, "unproven_events",
+			   (json_int_t)unproven, "last", why_last_json(&q->modeller, q->why));
 	return object;
 }
 

@@ -15,6 +15,9 @@
  * - Each byte is examined a bounded number of times, however the input is cut: of a string in the
  *   carry only the new bytes are searched for the NUL.
  * - Damage is described in full before MPROF_CORRUPT is returned, so one fault is one report.
+ * - At a broken event the rest of the packet's content is gathered in the carry, unless the fed bytes
+ *   have all of it. If events go on in it (event-resume.h), they are decoded there: IN and LEFT are in the carry
+ *   until the content ends, and BEHIND and BEHIND_LEFT are the fed bytes.
  * - Each event that mprof_decoder_batch() takes by the fast path (walk.c) is the one that
  *   mprof_decoder_next() would return.
  */
@@ -23,12 +26,14 @@
 
 #include <mprof/trace.h>
 
+#include "event-resume.h"
 #include "extras.h"
 #include "walk.h"
 
 enum state {
 	STATE_HEADER,  /* before a packet header */
 	STATE_CONTENT, /* before an event, or at the end of the content */
+	STATE_BROKEN,  /* at an event that cannot be decoded: the damage is described up to the bytes skipped */
 	STATE_PADDING, /* in the bytes behind the content, or in content that is skipped because of damage */
 	STATE_SEARCH,  /* after a bad header: search the next valid header */
 };
@@ -42,6 +47,8 @@ enum state {
 struct mprof_decoder {
 	const uint8_t *in;
 	size_t left;
+	const uint8_t *behind; /* fed bytes behind the content that is in the carry; NULL = IN is in the fed bytes */
+	size_t behind_left;
 	uint8_t *carry;
 	size_t carried;
 	size_t carry_room;
@@ -57,6 +64,7 @@ struct mprof_decoder {
 	struct mprof_damage damage;
 	struct mprof_totals totals;
 	struct extras extras;
+	struct resume_times times;
 	uint8_t small[CARRY_INLINE];
 };
 
@@ -93,6 +101,7 @@ void mprof_decoder_begin(struct mprof_decoder *d, uint64_t offset, uint64_t inde
 {
 	d->in = d->small;
 	d->left = 0;
+	d->behind = NULL;
 	d->carried = 0;
 	d->lent = false;
 	d->finished = false;
@@ -244,6 +253,7 @@ static void packet_open(struct mprof_decoder *d, const struct mprof_packet_heade
 	p->count = h->count;
 	p->packet_bytes = h->packet_bytes;
 	p->content_bytes = h->content_bytes;
+	resume_times_open(&d->times);
 	d->content_left = h->content_bytes - MPROF_PACKET_HEADER_BYTES;
 	d->padding_left = h->packet_bytes - h->content_bytes;
 	d->state = STATE_CONTENT;
@@ -378,20 +388,73 @@ static enum mprof_status step_search(struct mprof_decoder *d)
 }
 
 /*
- * Describe an event at OFFSET that cannot be decoded, with event id ID, and skip the packet from
- * there on. Return MPROF_CORRUPT.
+ * Describe an event at OFFSET that cannot be decoded, with event id ID. step_broken() finds out how many bytes
+ * are skipped. Return MPROF_CORRUPT.
  */
 static enum mprof_status content_fault(struct mprof_decoder *d, enum mprof_damage_reason reason, uint8_t id)
 {
-	struct mprof_damage *damage = damage_at(d, reason);
+	damage_at(d, reason)->id = id;
+	d->state = STATE_BROKEN;
+	return MPROF_CORRUPT;
+}
 
-	damage->id = id;
-	damage->skipped = d->content_left;
+/* Skip the packet from OFFSET on. Return MPROF_CORRUPT, for the skipped bytes. */
+static enum mprof_status broken_skip(struct mprof_decoder *d)
+{
+	d->damage.skipped = d->content_left;
 	d->padding_left += d->content_left - (uint32_t)d->carried;
 	d->content_left = 0;
 	carry_drop(d);
 	d->state = STATE_PADDING;
 	return MPROF_CORRUPT;
+}
+
+/*
+ * Handle STATE_BROKEN: go on with the events behind the broken one, or skip the packet. The whole rest of its
+ * content is needed for that. Return MPROF_CORRUPT, MPROF_MORE or MPROF_NOMEM.
+ */
+static enum mprof_status step_broken(struct mprof_decoder *d)
+{
+	const uint8_t *p = d->in;
+	size_t at;
+
+	if (d->content_left > MPROF_EVENT_BYTES_MAX)
+		return broken_skip(d);
+	if (d->carried || d->left < d->content_left) {
+		if (!carry_take(d, smaller(d->left, d->content_left - d->carried)))
+			return MPROF_NOMEM;
+		if (d->carried < d->content_left)
+			return d->finished ? broken_skip(d) : MPROF_MORE;
+		p = d->carry;
+	}
+	at = resume_find(&d->times, p, d->content_left, &d->damage.unproven);
+	if (at == d->content_left)
+		return broken_skip(d);
+	d->damage.skipped = at;
+	d->content_left -= (uint32_t)at;
+	d->state = STATE_CONTENT;
+	if (!d->carried) {
+		drop_fed(d, at);
+		return MPROF_CORRUPT;
+	}
+	d->behind = d->in;
+	d->behind_left = d->left;
+	d->in = d->carry + at;
+	d->left = d->carried - at;
+	d->carried = 0;
+	d->offset += at;
+	return MPROF_CORRUPT;
+}
+
+/* End the content of a packet. */
+static void content_end(struct mprof_decoder *d)
+{
+	if (d->behind) {
+		d->in = d->behind;
+		d->left = d->behind_left;
+		d->behind = NULL;
+	}
+	d->state = STATE_PADDING;
 }
 
 /*
@@ -512,15 +575,22 @@ static enum mprof_status step(struct mprof_decoder *d, struct mprof_event *event
 	while (status == MPROF_OK) {
 		if (d->state == STATE_CONTENT && d->content_left) {
 			status = step_event(d, event);
-			if (status != MPROF_OK || event->raw.id != MPROF_EVENT_extra ||
-			    extras_take(&d->extras, &event->raw, &d->totals))
+			if (status == MPROF_OK)
+				resume_times_add(&d->times, event->raw.timestamp);
+			if (status == MPROF_CORRUPT && d->state == STATE_BROKEN)
+				status = MPROF_OK;
+			else if (status != MPROF_OK || event->raw.id != MPROF_EVENT_extra ||
+				 extras_take(&d->extras, &event->raw, &d->totals))
 				return status;
-			take_back(d);
+			else
+				take_back(d);
 			continue;
 		}
 		if (d->state == STATE_CONTENT)
-			d->state = STATE_PADDING;
-		if (d->state == STATE_PADDING)
+			content_end(d);
+		if (d->state == STATE_BROKEN)
+			status = step_broken(d);
+		else if (d->state == STATE_PADDING)
 			status = step_padding(d);
 		else if (d->state == STATE_SEARCH)
 			status = step_search(d);
@@ -537,6 +607,7 @@ enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event
 	if (status == MPROF_CORRUPT) {
 		d->totals.damages++;
 		d->totals.skipped += d->damage.skipped;
+		d->totals.unproven += d->damage.unproven;
 	}
 	return status;
 }
@@ -552,6 +623,8 @@ static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n
 
 	drop_fed(d, used);
 	d->content_left -= (uint32_t)used;
+	if (done)
+		resume_times_add(&d->times, events[done - 1].raw.timestamp);
 	return done;
 }
 
@@ -569,6 +642,7 @@ static int walk_extra(struct mprof_decoder *d, struct mprof_event *event)
 	event->offset = d->offset;
 	d->content_left -= (uint32_t)event->raw.bytes;
 	drop_fed(d, event->raw.bytes);
+	resume_times_add(&d->times, event->raw.timestamp);
 	return extras_take(&d->extras, &event->raw, &d->totals);
 }
 

@@ -261,7 +261,7 @@ static void reason_text(const struct mprof_damage *damage, char *buf, size_t siz
 
 size_t mprof_damage_text(const struct mprof_damage *damage, char *buf, size_t size)
 {
-	char reason[80] = "unknown", count[24] = "";
+	char reason[80] = "unknown", count[24] = "", unproven[80] = "";
 	int n;
 
 	if (damage->reason == MPROF_DAMAGE_LINE) {
@@ -272,8 +272,11 @@ size_t mprof_damage_text(const struct mprof_damage *damage, char *buf, size_t si
 	reason_text(damage, reason, sizeof(reason));
 	if (damage->counted)
 		snprintf(count, sizeof(count), " (count %u)", damage->count);
+	if (damage->unproven)
+		snprintf(unproven, sizeof(unproven), "; the %" PRIu64 " events behind, to its end, are unproven",
+			 damage->unproven);
 	n = snprintf(buf, size,
-		     "packet %" PRIu64 "%s at byte %" PRIu64 ": %s at byte %" PRIu64 "; %" PRIu64 " bytes skipped",
-		     damage->packet, count, damage->packet_offset, reason, damage->offset, damage->skipped);
+		     "packet %" PRIu64 "%s at byte %" PRIu64 ": %s at byte %" PRIu64 "; %" PRIu64 " bytes skipped%s",
+		     damage->packet, count, damage->packet_offset, reason, damage->offset, damage->skipped, unproven);
 	return clamp(n, size);
 }

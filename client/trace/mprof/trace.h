@@ -3,8 +3,9 @@
  *
  * The library does no I/O, takes the bytes in pieces of any size, and allocates memory in
  * proportion to the bytes given, never to a size that the input claims. Traces are untrusted:
- * damage is reported with packet, offset and reason, the rest of the damaged packet is skipped, and
- * decoding continues at the next packet.
+ * damage is reported with packet, offset and reason. Behind a broken event, decoding continues where the
+ * sizes of events lead exactly to the end of the packet (mprof_tail_resume() has the rule), and such events
+ * are unproven; otherwise at the next packet.
  *
  *   d = mprof_decoder_new();
  *   while ((n = read(fd, buf, sizeof(buf))) > 0) {
@@ -120,6 +121,7 @@ struct mprof_damage {
 	uint64_t packet_offset;		 /* offset of the packet's header, bytes from the start of the input */
 	uint64_t offset;		 /* position of the fault, bytes from the start of the input */
 	uint64_t skipped;		 /* bytes skipped */
+	uint64_t unproven;		 /* events of the packet behind the skipped bytes: the next ones that come */
 	bool counted;			 /* the header is valid, and so COUNT */
 	uint16_t count;			 /* the packet's sequence number modulo 65,536 */
 	uint8_t id;			 /* the unknown id, for MPROF_DAMAGE_UNKNOWN_ID */
@@ -189,6 +191,11 @@ struct mprof_totals {
 	uint64_t damages;
 	uint64_t skipped; /* bytes skipped because of damage */
 	/*
+	 * Events behind a broken one in its packet. Their sizes lead to the packet's end, but nothing proves that
+	 * they begin where they were found. Interned texts and other events `extra` count, too.
+	 */
+	uint64_t unproven;
+	/*
 	 * Uses of interned texts that their packets do not have, because bytes before were lost or the
 	 * reading began behind them. Such a text is `#` and its number.
 	 */
@@ -201,7 +208,7 @@ MPROF_API const struct mprof_totals *mprof_decoder_totals(const struct mprof_dec
 
 /*
  * Write DAMAGE as a sentence without a full stop into BUF of SIZE bytes, terminated by a NUL and
- * cut to fit; 200 bytes suffice. Return the length of the text in BUF.
+ * cut to fit; 256 bytes suffice. Return the length of the text in BUF.
  */
 MPROF_API size_t mprof_damage_text(const struct mprof_damage *damage, char *buf, size_t size);
 

@@ -228,6 +228,7 @@ static void count(struct loader_stream *s)
 	s->counts.lost_packets = totals->lost_packets;
 	s->counts.unknown_texts = totals->unknown_texts;
 	s->counts.skipped_extras = totals->skipped_extras;
+	s->counts.unproven = totals->unproven;
 }
 
 /* Keep the last damaged time of STREAM, and count all of them. */

@@ -199,6 +199,7 @@ static const struct place places[] = {
 	FIELD(loader_counts, lost_packets),
 	FIELD(loader_counts, unknown_texts),
 	FIELD(loader_counts, skipped_extras),
+	FIELD(loader_counts, unproven),
 	FIELD(loader_counts, damages),
 	FIELD(loader_counts, skipped),
 	FIELD(loader_counts, events_by_type),

@@ -301,6 +301,10 @@ export class Loading {
 				`${count(totals.unknown_texts, "interned text is", "interned texts are")} not in the trace: # and a number ` +
 					"stand there.",
 			);
+		if (totals.unproven_events)
+			out.push(
+				`${count(totals.unproven_events, "event", "events")} behind damage, to the ends of their packets: unproven.`,
+			);
 		if (totals.skipped_extras)
 			out.push(`${count(totals.skipped_extras, "event", "events")} of an unknown kind skipped: mprofd is older.`);
 		out.push(...summary.damages.slice(0, 20).map((it) => `Damage: ${it}.`));

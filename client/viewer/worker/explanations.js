@@ -278,13 +278,16 @@ export class Explanations {
 	why(thread) {
 		const guests = this.trace.items("streams", "mprof_model_stream").map(({guest}) => guest),
 			first = [...guests.keys()].filter((i) => guests.indexOf(guests[i]) === i);
+		const sum = (field) => this.trace.counts().reduce((all, counts) => all + Number(counts[field]), 0);
 		const asked = thread === null ? this.#expected() : thread < this.trace.get("n_threads") ? [thread] : [];
 
 		return {
 			answers: asked.slice(0, ANSWERS_MAX).map((one) => this.#ask(one)),
 			left_out: Math.max(0, asked.length - ANSWERS_MAX),
 			should_resolve: this.trace.get("n_expectations"),
-			lost_packets: this.trace.counts().reduce((sum, counts) => sum + Number(counts.lost_packets), 0),
+			lost_packets: sum("lost_packets"),
+			damages: sum("damages"),
+			unproven_events: sum("unproven"),
 			last: first.map((i) => ({story: this.story("mprof_explanation_last", i)})),
 		};
 	}

@@ -112,6 +112,7 @@ export class RangeStatistics {
 				damages: totals.damages,
 				unknown_texts: totals.unknown_texts,
 				skipped_extras: totals.skipped_extras,
+				unproven_events: totals.unproven_events,
 				bytes: totals.bytes,
 				first_ns: String(all.first_ns),
 				last_ns: String(all.last_ns),

@@ -213,6 +213,7 @@ export class Trace {
 				damages: sum("damages"),
 				unknown_texts: sum("unknown_texts"),
 				skipped_extras: sum("skipped_extras"),
+				unproven_events: sum("unproven"),
 				skipped: sum("skipped"),
 				bytes: sum("bytes"),
 				threads: this.get("n_threads") - this.get("n_streams"),
