@@ -176,6 +176,45 @@ static bool is_lock(const struct world *w, int object)
 	return w->objects[0][object].kind == OBJECT_MUTEX || w->objects[0][object].kind == OBJECT_RWLOCK;
 }
 
+/* Return the last fact of KIND before F, of THREAD (WORLD_NONE: any) and OBJECT in the process of F, or NULL. */
+static const struct fact *last_fact(const struct world *w, const struct fact *f, enum fact_kind kind, int thread,
+				    int object)
+{
+	for (const struct fact *it = f; it-- > w->facts;)
+		if (it->kind == kind && it->process == f->process && it->object == object &&
+		    (thread == WORLD_NONE || it->thread == thread))
+			return it;
+	return NULL;
+}
+
+/* Return whether the thread of SIGNAL has not had MUTEX since it signalled the condition before, by its own table. */
+static bool is_bare(const struct world *w, const struct fact *signal, int mutex)
+{
+	const struct fact *before = last_fact(w, signal, FACT_SIGNAL, signal->thread, signal->object);
+	const struct fact *freed = last_fact(w, signal, FACT_FREE, signal->thread, mutex);
+	const struct fact *taken = last_fact(w, signal, FACT_TAKE, signal->thread, mutex);
+
+	return (!taken || (freed && freed > taken)) && (!freed || (before && freed < before));
+}
+
+/*
+ * The wait ID for a condition, which F begins, missed the condition's last signal if the thread has had the mutex
+ * since before it, and the thread that signalled had not (client/run/shim/hold.c).
+ */
+static void write_missed(struct writer *wr, struct ring *ring, const struct fact *f, int64_t id)
+{
+	const struct op *op = op_of(wr->w, f);
+	const struct fact *signal = last_fact(wr->w, f, FACT_SIGNAL, WORLD_NONE, op->a);
+	const struct fact *taken = last_fact(wr->w, f, FACT_TAKE, f->thread, op->b);
+
+	if (!signal || signal->n || !taken || taken > signal || !is_bare(wr->w, signal, op->b) ||
+	    wr->r->hiding->kinds & HIDDEN_SIGNALS)
+		return;
+	mprof_recorder_duration(&ring->recorder, id,
+				recording_clock(wr->r, f->time) - recording_clock(wr->r, signal->time), RUN_MISSED,
+				sizeof(RUN_MISSED) - 1);
+}
+
 static void write_block(struct writer *wr, struct ring *ring, const struct fact *f)
 {
 	struct mprof_recorder *rec = &ring->recorder;
@@ -201,6 +240,8 @@ static void write_block(struct writer *wr, struct ring *ring, const struct fact 
 		mprof_recorder_try_read(rec, on, recording_thread(wr->w->threads[wait->holder].process, wait->holder));
 	mprof_recorder_try_read(rec, tid, id);
 	mprof_recorder_suspend(rec);
+	if (op_of(wr->w, f)->kind == OP_WAIT || op_of(wr->w, f)->kind == OP_TIMED)
+		write_missed(wr, ring, f, id);
 }
 
 /* Return whether other threads wait for OBJECT at TIME. */

@@ -25,8 +25,9 @@ struct cause {
 	int wait;	/* the last wait of the chain */
 	uint64_t cycle; /* a bit for each thread */
 	/*
-	 * Of a missed signal: the waiter had the mutex from before the signal, so it cannot have looked whether
-	 * to wait after it.
+	 * Of a missed signal: the waiter had the mutex from before the signal, so it cannot have looked whether to wait
+	 * after it; and the thread that signalled had no mutex since its signal before, so what it signals is not what
+	 * the waiter had looked for. Without both the waiter may as well be idle, for all that a trace says.
 	 */
 	bool provable;
 };
@@ -60,6 +61,20 @@ static bool locked_after(const struct trial *t, const struct wait *wait, uint64_
 	return false;
 }
 
+/* Return whether the thread of SIGNAL released a mutex since it signalled the condition before. */
+static bool released_since(const struct trial *t, const struct fact *signal)
+{
+	for (const struct fact *f = signal; f-- > t->world->facts;) {
+		if (f->thread != signal->thread)
+			continue;
+		if (f->kind == FACT_FREE)
+			return true;
+		if (f->kind == FACT_SIGNAL && f->object == signal->object)
+			return false;
+	}
+	return false;
+}
+
 /* Set C, of WAIT for a condition: its last signal woke nobody, or nobody signals it. */
 static void cause_at_condition(const struct trial *t, const struct wait *wait, struct cause *c)
 {
@@ -67,7 +82,7 @@ static void cause_at_condition(const struct trial *t, const struct wait *wait, s
 	bool missed = last && last->n == 0 && last->time < wait->begin && world_satisfied(t->world, wait);
 
 	c->kind = missed ? CAUSE_MISSED : CAUSE_NOBODY;
-	c->provable = missed && !locked_after(t, wait, last->time);
+	c->provable = missed && !locked_after(t, wait, last->time) && !released_since(t, last);
 }
 
 /* Return the cause at WAIT, or CAUSE_NONE and the next thread in *NEXT. */
@@ -186,7 +201,9 @@ static bool names(const struct trial *t, const struct cause *c, const json_t *an
 	case CAUSE_GONE:
 		return chain_has(t, answer, c->thread, WORLD_NONE, WORLD_NONE);
 	case CAUSE_MISSED:
-		return strcmp(verdict, "missed-signal") == 0 && chain_has(t, answer, WORLD_NONE, WORLD_NONE, c->wait);
+		return (strcmp(verdict, "missed-signal") == 0 ||
+			(!c->provable && strcmp(verdict, "idle-or-missed") == 0)) &&
+		       chain_has(t, answer, WORLD_NONE, WORLD_NONE, c->wait);
 	default:
 		return chain_has(t, answer, WORLD_NONE, c->object, WORLD_NONE) ||
 		       recording_entity(t->recording, answers_number(json_object_get(answer, "condition"), "thread"))
