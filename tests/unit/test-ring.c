@@ -3,10 +3,15 @@
  * any two loads of the reader.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "ring-sim.h"
+
+/*
+ * The clock hardly moves while writer and reader run: a stale first timestamp is accepted after a second, in which every
+ * processor shows its stores, but the simulation holds stores back for any number of polls.
+ */
+uint64_t clock_own = 1000 * NS_PER_S;
 
 static struct sim sim;
 
@@ -243,7 +248,6 @@ static void test_clock_set_back(void)
 {
 	static struct clock_guest g;
 	const char *fault;
-	uint64_t began;
 
 	g.sink = (struct ring_sink){clock_reserve, clock_chunk, clock_drop, clock_gap};
 	for (uint32_t i = 0; i < CLOCK_PACKETS; i++) {
@@ -264,12 +268,11 @@ static void test_clock_set_back(void)
 	 * it, because an old packet under a new number would look the same.
 	 */
 	g.copied = g.marked = 0;
-	began = clock_mono();
 	for (uint64_t time = 10; time < 16; time++)
 		clock_event(&g, time);
-	CHECK(g.copied == 0 || clock_mono() - began >= NS_PER_S);
+	CHECK_EQ_UINT(g.copied, 0);
 	/* After a second the reader accepts the packet, and its chunks report a clock step. */
-	usleep(1100000);
+	clock_own += NS_PER_S + 100 * NS_PER_MS;
 	for (uint64_t time = 16; time < 22; time++)
 		clock_event(&g, time);
 	CHECK(g.copied > 0);
