@@ -268,7 +268,10 @@ static int note_lacks(struct reading *reading)
 	size_t i;
 
 	json_object_set_new(reading->json, "lacks", json_true());
-	json_array_foreach(reading->streams, i, one) json_object_set_new(one, "complete", json_false());
+	json_array_foreach(reading->streams, i, one)
+	{
+		json_object_set_new(one, "complete", json_false());
+	}
 	if (json_array_size(reading->streams))
 		return 0;
 	one = json_pack("{s:I, s:i, s:s, s:s, s:i, s:i, s:i, s:b}", "id", (json_int_t)INT32_MAX, "number", UINT16_MAX,

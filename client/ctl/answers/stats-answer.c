@@ -69,10 +69,9 @@ static json_t *types_json(const struct tally *t)
 	return object;
 }
 
-/* Return the counter's rate; JSON null if it has none, or if the clock went back between its samples. */
-static json_t *rate_json(const struct tally *t, const struct tally_counter *c)
+static json_t *rate_json(const struct tally_counter *c)
 {
-	if (c->last_ns <= c->first_ns || t->back_ns)
+	if (c->last_ns <= c->first_ns)
 		return json_null();
 	return json_real(((double)c->last - (double)c->first) / (double)(c->last_ns - c->first_ns) * 1e9);
 }
@@ -90,7 +89,7 @@ static json_t *counters_json(const struct tally *t)
 					    json_pack("{sI sI sI sI sI so}", "first", (json_int_t)c->first, "last",
 						      (json_int_t)c->last, "min", (json_int_t)c->min, "max",
 						      (json_int_t)c->max, "samples", (json_int_t)c->samples,
-						      "rate_per_s", rate_json(t, c)));
+						      "rate_per_s", rate_json(c)));
 		json_decref(name);
 	}
 	return object;
@@ -132,15 +131,9 @@ static json_t *busiest_json(const struct tally *t)
 
 static json_t *share_json(const struct tally *t)
 {
-	uint64_t whole = t->last_ns - t->first_ns;
-	double share;
-
 	if (!t->events || t->last_ns <= t->first_ns)
 		return json_null();
-	/* If the clock went back, more time passed than lies between the earliest and the latest event. */
-	whole = t->back_ns && t->passed_ns ? t->passed_ns : whole;
-	share = (double)t->thread_stats.sleeping_ns / (double)whole;
-	return json_real(share < 1 ? share : 1);
+	return json_real((double)t->thread_stats.sleeping_ns / (double)(t->last_ns - t->first_ns));
 }
 
 static uint64_t created(const struct tally *t)
@@ -163,8 +156,6 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	json_object_set_new(object, "bytes", number(bytes));
 	json_object_set_new(object, "first_ns", time_json(t, t->first_ns));
 	json_object_set_new(object, "last_ns", time_json(t, t->last_ns));
-	if (t->back_ns)
-		json_object_set_new(object, "clock_back_ns", number(t->back_ns));
 	json_object_set_new(object, "threads", number(created(t) + t->thread_stats.preexisting));
 	json_object_set_new(object, "threads_by_type", types_json(t));
 	json_object_set_new(object, "preexisting", number(t->thread_stats.preexisting));

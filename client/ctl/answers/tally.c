@@ -133,22 +133,9 @@ static void count_gc(struct tally *t, uint64_t ns)
 	t->gc_longest_ns = ns > t->gc_longest_ns ? ns : t->gc_longest_ns;
 }
 
-/* Count the time up to an event of the period at TIME. */
-static void pass_time(struct tally *t, uint64_t time)
-{
-	uint64_t back = t->before_ns > time ? t->before_ns - time : 0;
-
-	t->passed_ns += back ? 0 : time - t->before_ns;
-	if (back > MPROF_TIMES_ORDER_NS && back > t->back_ns)
-		t->back_ns = back;
-}
-
 /* Count an event of the period. */
 static void count(struct tally *t, const struct mprof_raw_event *e, uint32_t text)
 {
-	if (t->events)
-		pass_time(t, e->timestamp);
-	t->before_ns = e->timestamp;
 	if (!t->events++ || e->timestamp < t->first_ns)
 		t->first_ns = e->timestamp;
 	t->last_ns = e->timestamp > t->last_ns ? e->timestamp : t->last_ns;
@@ -261,7 +248,6 @@ static void join_counts(struct tally *t, const struct tally *other)
 	t->thread_stats.preexisting += other->thread_stats.preexisting;
 	t->thread_stats.untracked += other->thread_stats.untracked;
 	t->refused += other->refused;
-	t->back_ns = other->back_ns > t->back_ns ? other->back_ns : t->back_ns;
 	t->texts.refused += other->texts.refused;
 	t->gcs += other->gcs;
 	if (__builtin_add_overflow(t->gc_ns, other->gc_ns, &t->gc_ns))

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <mprof/event.h>
-#include <mprof/times.h>
 #include <mprof/trace.h>
 
 #include "texts.h"
@@ -27,9 +26,6 @@ struct tally {
 	uint64_t events, events_by_type[MPROF_EVENT_IDS];
 	uint64_t threads_by_type[TALLY_TYPES];
 	uint64_t first_ns, last_ns; /* times of the first and last counted event; valid if EVENTS > 0 */
-	uint64_t passed_ns;	    /* sum of the times from each event of the period to a later next one */
-	uint64_t before_ns;	    /* time of the last event of the period */
-	uint64_t back_ns;	    /* how far the clock went back, at most (mprof/times.h); 0 = it did not */
 	uint64_t seen_ns;	    /* time of the latest event, also outside of the period */
 	uint64_t labels;	    /* number of different labels */
 	uint64_t gcs, gc_ns, gc_longest_ns;

@@ -99,7 +99,6 @@ int input_note_totals(struct input *in, const struct stream_decoder *s)
 	if (!in->stream)
 		return -ENOMEM;
 	in->stream[0] = (struct input_stream){.totals = *stream_decoder_totals(s), .bytes = s->bytes};
-	in->stream[0].totals.damages += mprof_times_found(s->times)->faults;
 	if (s->sexp) /* a log has no packets; its damage is counted by lines */
 		in->stream[0].totals = (struct mprof_totals){.damages = s->damages};
 	in->streams = 1;

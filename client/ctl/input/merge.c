@@ -38,9 +38,7 @@ struct merge_stream {
 	uint64_t packet; /* index of the packet that the consumer knows, if IN_PACKET */
 	bool in_packet;
 	size_t next, n; /* indices into EVENTS */
-	struct mprof_times *times;
-	struct times_told told;
-	struct mprof_event events[BATCH + 1];
+	struct mprof_event events[BATCH];
 	uint8_t piece[PIECE];
 };
 
@@ -50,7 +48,6 @@ static void stream_free(struct merge_stream *s)
 		close(s->fd);
 	mprof_order_free(s->order);
 	mprof_decoder_free(s->decoder);
-	mprof_times_free(s->times);
 	free(s);
 }
 
@@ -87,13 +84,12 @@ int merge_add(struct merge *m, const char *name, int fd)
 	m->guest[m->n] = m->one_guest && m->packets ? m->packets - 1 : m->n;
 	m->packets = m->packets ? m->packets : m->n + 1;
 	a->decoder = mprof_decoder_new();
-	a->times = mprof_times_new();
 	a->fd = owned;
 	a->name = m->names[m->n];
 	a->size = (uint64_t)st.st_size;
 	owned = -1;
 	m->stream[m->n++] = a;
-	return a->name && a->decoder && a->times ? 0 : -ENOMEM;
+	return a->name && a->decoder ? 0 : -ENOMEM;
 }
 
 void merge_deinit(struct merge *m)
@@ -217,13 +213,8 @@ static int stream_fill(struct merge *m, unsigned int i)
 			r = pass_damage(m, i);
 		else if (status == MPROF_END && !stream_span(a))
 			break;
-		a->n = mprof_times_check(a->times, a->events, a->n);
 	}
-	if (!r && !a->n)
-		a->n = mprof_times_end(a->times, a->events, true);
-	return r ? r
-		 : times_tell(&a->told, a->times, m->consumer, i, m->names[i], mprof_decoder_packet(a->decoder),
-			      &m->damages);
+	return r;
 }
 
 /*
@@ -314,7 +305,6 @@ int merge_run(struct merge *m)
 		r = stream_advance(m, i, elsewhere);
 	for (i = 0; i < m->n; i++) {
 		m->totals[i] = *mprof_decoder_totals(m->stream[i]->decoder);
-		m->totals[i].damages += mprof_times_found(m->stream[i]->times)->faults;
 		m->bytes[i] = m->stream[i]->size;
 	}
 	return r ? r : m->consumer->pause ? m->consumer->pause(m->consumer->context) : 0;

@@ -13,14 +13,12 @@
  * sentence, so that the sentence appears at its place among the events.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "ctl.h"
 #include "stream-decoder.h"
-#include "table.h"
 
 #define PIECE		 (256u << 10)
 #define DAMAGES_REPORTED 100
@@ -32,16 +30,14 @@ bool stream_decoder_init(struct stream_decoder *s, const struct consumer *consum
 			 enum stream_decoder_kind kind)
 {
 	*s = (struct stream_decoder){.consumer = consumer, .name = name, .kind = kind, .decoder = mprof_decoder_new()};
-	s->times = mprof_times_new();
 	if (s->decoder)
 		mprof_decoder_recorders(s->decoder, consumer->recorders);
-	return s->decoder && s->times;
+	return s->decoder != NULL;
 }
 
 void stream_decoder_deinit(struct stream_decoder *s)
 {
 	s->decoder = mprof_decoder_free(s->decoder);
-	s->times = mprof_times_free(s->times);
 	s->sexp = mprof_sexp_free(s->sexp);
 	free(s->held);
 	s->held = NULL;
@@ -67,69 +63,6 @@ void report_damage(const char *name, const struct mprof_damage *damage, uint64_t
 static int pause_consumer(const struct consumer *consumer)
 {
 	return consumer->pause ? consumer->pause(consumer->context) : 0;
-}
-
-static int tell_faults(uint64_t faults, const struct mprof_times_found *found, const struct consumer *consumer,
-		       unsigned int stream, const char *name, const struct mprof_packet *packet, uint64_t *damages)
-{
-	struct mprof_damage damage = {.reason = MPROF_DAMAGE_TIME, .offset = found->fault_offset};
-	int r;
-
-	if (packet) {
-		damage.packet = packet->index;
-		damage.packet_offset = packet->offset;
-		damage.count = packet->count;
-		damage.counted = true;
-	}
-	*damages += faults;
-	r = consumer->damage ? consumer->damage(consumer->context, stream, &damage) : 0;
-	r = r ? r : pause_consumer(consumer);
-	report_damage(name, &damage, *damages);
-	return r;
-}
-
-int times_tell(struct times_told *told, const struct mprof_times *times, const struct consumer *consumer,
-	       unsigned int stream, const char *name, const struct mprof_packet *packet, uint64_t *damages)
-{
-	const struct mprof_times_found *found = mprof_times_found(times);
-	uint64_t faults = found->faults - told->faults;
-	char span[SPAN_TEXT_MAX];
-	int r = 0;
-
-	told->faults = found->faults;
-	if (faults)
-		r = tell_faults(faults, found, consumer, stream, name, packet, damages);
-	if (!found->steps || told->step)
-		return r;
-	told->step = true;
-	r = r ? r : pause_consumer(consumer);
-	say("note: %s: the clock went back %s at %" PRIu64 ".%09" PRIu64 "; times behind it are not comparable", name,
-	    span_text(found->back_ns, span, sizeof(span)), found->step_ns / 1000000000, found->step_ns % 1000000000);
-	return r;
-}
-
-static int tell(struct stream_decoder *s)
-{
-	return times_tell(&s->told, s->times, s->consumer, s->stream, s->name,
-			  s->sexp ? NULL : mprof_decoder_packet(s->decoder), &s->damages);
-}
-
-/* Pass on the event that is kept until the next one: none comes (LAST), or none for now. */
-static int pass_kept(struct stream_decoder *s, bool last)
-{
-	struct mprof_event event;
-	size_t n = mprof_times_end(s->times, &event, last);
-	int r = tell(s);
-
-	return n && !r ? s->consumer->events(s->consumer->context, s->stream, &event, n) : r;
-}
-
-/* Pass on the event that is kept, and let the consumer flush its output: no bytes are there for now. */
-static int pause_stream(struct stream_decoder *s)
-{
-	int r = pass_kept(s, false);
-
-	return r ? r : pause_consumer(s->consumer);
 }
 
 /*
@@ -184,7 +117,7 @@ static int pass_damage(struct stream_decoder *s)
  */
 static int drain(struct stream_decoder *s, enum mprof_status stop)
 {
-	struct mprof_event events[BATCH + 1];
+	struct mprof_event events[BATCH];
 	enum mprof_status status = MPROF_OK;
 	size_t n;
 	int r = 0;
@@ -196,8 +129,6 @@ static int drain(struct stream_decoder *s, enum mprof_status stop)
 		r = pass_gap(s);
 		if (n && !r)
 			r = pass_packet(s);
-		n = mprof_times_check(s->times, events, n);
-		r = r ? r : tell(s);
 		if (n && !r)
 			r = s->consumer->events(s->consumer->context, s->stream, events, n);
 		if (status == MPROF_CORRUPT && !r)
@@ -270,7 +201,7 @@ int stream_decoder_advance(struct stream_decoder *s, size_t n)
 	r = pass_on(s, s->held, s->used);
 	s->used = 0;
 	/* If the input has few bytes for now, flush the output for a user who watches it. */
-	return !r && n < s->room / 4 ? pause_stream(s) : r;
+	return !r && n < s->room / 4 ? pause_consumer(s->consumer) : r;
 }
 
 /* Decode all bytes in the buffer in the order of the packets. Return as drain(). */
@@ -309,7 +240,6 @@ int stream_decoder_end(struct stream_decoder *s)
 		r = drain(s, MPROF_END);
 	}
 	s->used = 0;
-	r = r ? r : pass_kept(s, true);
 	return r ? r : pause_consumer(s->consumer);
 }
 
@@ -341,5 +271,5 @@ int stream_decoder_put(struct stream_decoder *s, const void *bytes, size_t len)
 		return put_copy(s, bytes, len);
 	s->bytes += len;
 	r = pass_on(s, bytes, len);
-	return !r && len < PIECE / 4 ? pause_stream(s) : r;
+	return !r && len < PIECE / 4 ? pause_consumer(s->consumer) : r;
 }

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <mprof/times.h>
-
 #include "consumer.h"
 
 enum stream_decoder_kind {
@@ -27,12 +25,6 @@ enum stream_decoder_kind {
 	STREAM_DECODER_STREAM, /* packets are in order; nothing is held */
 };
 
-/* What was reported of the times of a stream. */
-struct times_told {
-	uint64_t faults;
-	bool step;
-};
-
 struct stream_decoder {
 	const struct consumer *consumer; /* borrowed */
 	const char *name;		 /* name of the trace for messages; borrowed */
@@ -47,8 +39,6 @@ struct stream_decoder {
 	uint64_t packet;  /* index of the packet that was reported to CONSUMER last, if IN_PACKET */
 	bool in_packet;
 	uint64_t lost; /* missing packets that were reported to CONSUMER so far */
-	struct mprof_times *times;
-	struct times_told told;
 };
 
 /*
@@ -82,14 +72,6 @@ int stream_decoder_put(struct stream_decoder *s, const void *bytes, size_t len);
  * on, nothing is reported.
  */
 void report_damage(const char *name, const struct mprof_damage *damage, uint64_t n);
-
-/*
- * Report what TIMES has found since the last call of this function with TOLD: damaged times of STREAM, called NAME, to
- * CONSUMER and on stderr, counting them in *DAMAGES; and the first step of the clock on stderr. PACKET is the present
- * packet, or NULL. Return 0 or the consumer's error.
- */
-int times_tell(struct times_told *told, const struct mprof_times *times, const struct consumer *consumer,
-	       unsigned int stream, const char *name, const struct mprof_packet *packet, uint64_t *damages);
 
 /* Return the decoder's totals, which belong to S. */
 const struct mprof_totals *stream_decoder_totals(const struct stream_decoder *s);

@@ -525,14 +525,11 @@ enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t th
 /* Return the latest end of the streams of STREAM's guest, ns. */
 static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
 {
-	const struct mprof_model_stream *s = e->view->streams;
-	uint64_t end = 0, own;
+	uint64_t end = e->view->streams[stream].end;
 
-	for (uint32_t i = 0; i < e->view->n_streams; i++) {
-		own = s[i].back_ns ? s[i].last : s[i].end;
-		if (s[i].guest == s[stream].guest && own > end)
-			end = own;
-	}
+	for (uint32_t i = 0; i < e->view->n_streams; i++)
+		if (e->view->streams[i].guest == e->view->streams[stream].guest && e->view->streams[i].end > end)
+			end = e->view->streams[i].end;
 	return end;
 }
 

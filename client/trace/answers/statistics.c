@@ -174,17 +174,6 @@ static void bound(const struct walk *w)
 	all->last_ns = last < w->to ? last : w->to;
 }
 
-/* If the clock of a stream went back, its times lie above each other: no share is above the whole. */
-static void limit(const struct walk *w)
-{
-	struct mprof_statistics_totals *all = &w->n->all;
-	uint64_t whole = all->last_ns > all->first_ns ? all->last_ns - all->first_ns : 0;
-
-	for (uint32_t i = 0; i < w->v->n_streams; i++)
-		if (w->v->streams[i].back_ns && w->v->n_streams == 1 && all->sleeping_ns > whole)
-			all->sleeping_ns = whole;
-}
-
 struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *view, uint64_t from, uint64_t to)
 {
 	struct mprof_statistics *n = calloc(1, sizeof(*n));
@@ -196,7 +185,6 @@ struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *vie
 	if (!n->counters || !count_labels(&w) || !count_running(&w))
 		return mprof_statistics_free(n);
 	bound(&w);
-	limit(&w);
 	for (uint32_t i = 0; i < view->n_threads; i++)
 		count_thread(&w, &view->threads[i]);
 	for (uint32_t i = 0; i < view->n_interactions; i++)

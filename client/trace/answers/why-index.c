@@ -294,19 +294,11 @@ static void find_likes(struct mprof_why *w)
 	}
 }
 
-/* Return the stream of the thread of activation I. */
-static uint32_t stream_of(const struct mprof_why *w, uint32_t i)
-{
-	return w->view->threads[w->view->activations[i].thread].stream;
-}
-
 static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 {
 	const struct mprof_activation *list = w->view->activations;
 
-	/* If the clock of the stream went back, the order of the activations is that of the events. */
-	if (*last == MPROF_NONE || list[i].end >= list[*last].end ||
-	    (stream_of(w, i) == stream_of(w, *last) && w->view->streams[stream_of(w, i)].back_ns))
+	if (*last == MPROF_NONE || list[i].end >= list[*last].end)
 		*last = i;
 }
 

@@ -427,12 +427,10 @@ static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t ti
 	} else if (time < s->last) {
 		m->notes.late++;
 		note_step(&s->seen, time, s->last);
-		if (s->last - time > MPROF_TIMES_ORDER_NS && s->last - time > s->seen.back_ns)
-			s->seen.back_ns = s->last - time;
 	}
 	if (time > s->seen.end)
 		s->seen.end = root->end = time;
-	s->last = s->seen.last = time;
+	s->last = time;
 	if (s->gap != MPROF_NONE) {
 		struct mprof_gap *gap = (struct mprof_gap *)m->gaps.items + s->gap;
 

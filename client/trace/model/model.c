@@ -283,7 +283,7 @@ static bool close_running(struct mprof_model *m)
 		m->slack--;
 		s->seen.running = s->running;
 		s->seen.since = s->running == MPROF_NONE ? 0 : s->since;
-		model_switch(m, s, s->seen.back_ns ? s->last : s->seen.end, MPROF_NONE);
+		model_switch(m, s, s->seen.end, MPROF_NONE);
 	}
 	return true;
 }

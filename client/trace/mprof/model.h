@@ -24,7 +24,6 @@
 #ifndef MPROF_MODEL_H
 #define MPROF_MODEL_H
 
-#include <mprof/times.h>
 #include <mprof/trace.h>
 
 #ifdef __cplusplus
@@ -257,12 +256,6 @@ struct mprof_expectation {
 struct mprof_model_stream {
 	uint64_t start; /* time of the stream's first event; 0 without an event */
 	uint64_t end;	/* time of the stream's latest event; 0 without an event */
-	/*
-	 * How far the clock went back (mprof/times.h), at most, ns; 0 if it did not. Then the latest time is not that of
-	 * the LAST event, and times on both sides of the step are not comparable.
-	 */
-	uint64_t back_ns;
-	uint64_t last; /* time of the stream's last event; 0 without an event */
 	uint64_t events;
 	int64_t offset_ns;
 	uint64_t uncertainty_ns;

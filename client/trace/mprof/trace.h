@@ -111,8 +111,6 @@ enum mprof_damage_reason {
 	 * line, from 0.
 	 */
 	MPROF_DAMAGE_LINE,
-	/* The time of an event was damaged (mprof/times.h); nothing is skipped. */
-	MPROF_DAMAGE_TIME,
 };
 
 struct mprof_damage {

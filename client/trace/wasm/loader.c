@@ -231,19 +231,6 @@ static void count(struct loader_stream *s)
 	s->counts.unproven = totals->unproven;
 }
 
-/* Keep the last damaged time of STREAM, and count all of them. */
-static void add_time_fault(struct loader *l, uint32_t stream)
-{
-	struct loader_stream *a = stream_at(l, stream);
-	const struct mprof_times_found *found = input_times(a->in);
-	struct damage_entry *entry = l->damages.n < LOADER_DAMAGES_MAX ? grow_add(&l->damages, sizeof(*entry)) : NULL;
-
-	if (entry)
-		*entry = (struct damage_entry){.damage = {.reason = MPROF_DAMAGE_TIME, .offset = found->fault_offset},
-					       .stream = stream};
-	a->counts.damages += found->faults;
-}
-
 static enum mprof_status finish_stream(struct loader *l, uint32_t stream, enum mprof_status status)
 {
 	struct loader_stream *a = stream_at(l, stream);
@@ -251,8 +238,6 @@ static enum mprof_status finish_stream(struct loader *l, uint32_t stream, enum m
 	if (status != MPROF_OK)
 		return status;
 	status = add_gap(l, stream); /* packets that are missing after the last event */
-	if (input_times(a->in)->faults)
-		add_time_fault(l, stream);
 	count(a);
 	stream_close(a);
 	return status;

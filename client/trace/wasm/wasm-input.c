@@ -29,7 +29,6 @@ struct header_walk {
 
 struct input {
 	struct mprof_decoder *decoder;
-	struct mprof_times *times;
 	struct mprof_sexp *sexp; /* decoder of a log of s-expressions; NULL: the input has packets */
 	struct mprof_order *order;
 	uint8_t *bytes;
@@ -54,8 +53,7 @@ struct input *input_new(enum input_kind kind)
 	i->held = true;
 	i->kind = kind;
 	i->decoder = mprof_decoder_new();
-	i->times = mprof_times_new();
-	if (!i->decoder || !i->times)
+	if (!i->decoder)
 		return input_free(i);
 	mprof_decoder_recorders(i->decoder, true);
 	return i;
@@ -66,7 +64,6 @@ struct input *input_free(struct input *i)
 	if (!i)
 		return NULL;
 	mprof_decoder_free(i->decoder);
-	mprof_times_free(i->times);
 	mprof_sexp_free(i->sexp);
 	mprof_order_free(i->order);
 	free(i->bytes);
@@ -279,18 +276,12 @@ static enum mprof_status feed(struct input *i)
 	return feed_passing(i);
 }
 
-/* Decode the next events: at most N - 1, so that EVENTS has room for the one that TIMES kept. */
 static size_t decode(struct input *i, struct mprof_event *events, size_t n, enum mprof_status *status)
 {
-	size_t got;
-
-	if (i->sexp) {
-		*status = mprof_sexp_next(i->sexp, events);
-		got = *status == MPROF_OK;
-	} else {
-		got = mprof_decoder_batch(i->decoder, events, n - 1, status);
-	}
-	return mprof_times_check(i->times, events, got);
+	if (!i->sexp)
+		return mprof_decoder_batch(i->decoder, events, n, status);
+	*status = mprof_sexp_next(i->sexp, events);
+	return *status == MPROF_OK;
 }
 
 size_t input_next(struct input *i, struct mprof_event *events, size_t n, enum mprof_status *status)
@@ -299,13 +290,11 @@ size_t input_next(struct input *i, struct mprof_event *events, size_t n, enum mp
 
 	do {
 		got = decode(i, events, n, status);
-		if (got || (*status != MPROF_OK && *status != MPROF_MORE && *status != MPROF_END))
+		if (got || (*status != MPROF_MORE && *status != MPROF_END))
 			break;
-		/* MPROF_OK without an event: the check of the times keeps it until the next one. */
-		if (*status != MPROF_OK)
-			*status = feed(i);
+		*status = feed(i);
 	} while (*status == MPROF_OK);
-	return !got && *status == MPROF_END ? mprof_times_end(i->times, events, true) : got;
+	return got;
 }
 
 const struct mprof_damage *input_damage(const struct input *i)
@@ -316,11 +305,6 @@ const struct mprof_damage *input_damage(const struct input *i)
 const struct mprof_totals *input_totals(const struct input *i)
 {
 	return mprof_decoder_totals(i->decoder);
-}
-
-const struct mprof_times_found *input_times(const struct input *i)
-{
-	return mprof_times_found(i->times);
 }
 
 uint64_t input_bytes(const struct input *i)

@@ -17,7 +17,6 @@
 #ifndef TRACE_INPUT_H
 #define TRACE_INPUT_H
 
-#include <mprof/times.h>
 #include <mprof/trace.h>
 
 enum input_kind {
@@ -73,7 +72,5 @@ const struct mprof_damage *input_damage(const struct input *i);
  */
 const struct mprof_totals *input_totals(const struct input *i);
 uint64_t input_bytes(const struct input *i);
-/* Return what the times of the events so far show. */
-const struct mprof_times_found *input_times(const struct input *i);
 
 #endif

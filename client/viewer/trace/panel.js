@@ -60,8 +60,8 @@ export class Panel {
 		this.title.textContent = short(title, 120);
 		body.replaceChildren(...nodes);
 		body.scrollTop = scrollTop;
-		const field =
-			label && [...body.querySelectorAll("[aria-label]")].find((it) => it.getAttribute("aria-label") === label);
+		if (!label) return;
+		const field = [...body.querySelectorAll("[aria-label]")].find((it) => it.getAttribute("aria-label") === label);
 		field?.focus({preventScroll: true});
 		if (field?.type === "search") field.setSelectionRange(caret, caret);
 	}
