@@ -613,7 +613,7 @@ static void test_resume_overwritten(void)
 		const char *behind;
 
 		m.used = 0;
-		time = 1000000000 << chance(31); /* since the boot of the guest, or since 1970 */
+		time = UINT64_C(1000000000) << chance(31); /* since the boot of the guest, or since 1970 */
 		for (uint16_t p = 0; p < 3; p++)
 			make_random(&m, &time, p, at[p]);
 		decode_by(&whole, m.bytes, m.used, m.used, 0, 0);

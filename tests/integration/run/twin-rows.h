@@ -110,6 +110,8 @@
 	  epoll_pwait2(epoll_quiet, (struct epoll_event *)buffer, 1, &ages, &none))                                    \
 	X(pthread_mutex_lock, pthread_mutex_lock(&mutex), (pthread_mutex_lock(&taken), pthread_mutex_lock(&taken)),    \
 	  NONE)                                                                                                        \
+	X(pthread_mutex_trylock, pthread_mutex_trylock(&mutex),                                                        \
+	  (pthread_mutex_lock(&taken), pthread_mutex_trylock(&taken)), NONE)                                           \
 	X(pthread_mutex_timedlock, pthread_mutex_timedlock(&mutex, &past),                                             \
 	  (pthread_mutex_lock(&mutex), pthread_mutex_timedlock(&mutex, &bad)), NONE)                                   \
 	X(pthread_mutex_timedlock_2, pthread_mutex_timedlock(&mutex, &bad),                                            \
@@ -121,6 +123,7 @@
 	X(pthread_mutex_unlock, (pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex)),                            \
 	  pthread_mutex_unlock(&taken), NONE)                                                                          \
 	X(mtx_lock, mtx_lock(&mutex_c11), NONE, NONE)                                                                  \
+	X(mtx_trylock, mtx_trylock(&mutex_c11), (mtx_lock(&mutex_c11), mtx_trylock(&mutex_c11)), NONE)                 \
 	X(mtx_timedlock, mtx_timedlock(&mutex_c11, &past), (mtx_lock(&mutex_c11), mtx_timedlock(&mutex_c11, &past)),   \
 	  NONE)                                                                                                        \
 	X(mtx_timedlock_2, mtx_timedlock(&mutex_c11, &bad), (mtx_lock(&mutex_c11), mtx_timedlock(&mutex_c11, &bad)),   \
