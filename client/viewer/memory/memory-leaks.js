@@ -48,7 +48,7 @@ export class Leaks {
 			this.about,
 			make(
 				"table",
-				{className: "mem-table"},
+				{className: "mem-table mem-leaks"},
 				make(
 					"thead",
 					{},
@@ -95,7 +95,13 @@ export class Leaks {
 	}
 
 	row({text, stack = [], live, growth, steady, sure, parts}) {
-		const number = (textContent, more = "") => make("td", {className: `mem-number${more}`, textContent});
+		/* On a narrow page a line may end between two TEXTS only. */
+		const number = (texts, more = "") =>
+			make(
+				"td",
+				{className: `mem-number${more}`},
+				...texts.flatMap((it, i) => [i ? " " : null, make("span", {textContent: it})]),
+			);
 		const place = shown(text, 300);
 
 		return make(
@@ -119,11 +125,11 @@ export class Leaks {
 						)
 					: place,
 			),
-			number(`${amount(live)} (${share(live, this.bytes)})`),
-			number(`${growth > 0 ? "+" : ""}${amount(growth)}`),
-			number(`${steady} of ${parts.length}, ${sure ?? "possible"}`),
+			number([amount(live), `(${share(live, this.bytes)})`]),
+			number([`${growth > 0 ? "+" : ""}${amount(growth)}`]),
+			number([`${steady} of ${parts.length},`, sure ?? "possible"]),
 			make("td", {className: "mem-lesser"}, drawing(Array.from(parts))),
-			number(this.hooks.error(live), " mem-lesser"),
+			number([this.hooks.error(live)], " mem-lesser"),
 		);
 	}
 }
