@@ -14,7 +14,7 @@ struct trial {
 };
 
 /* ANSWER is what `why`, `threads` or `stats` printed of the recording. */
-void truth_of_why(const struct trial *t, const json_t *answer);
+void truth_of_why(const struct trial *t, const json_t *why);
 void truth_of_threads(const struct trial *t, const json_t *answer);
 void truth_of_stats(const struct trial *t, const json_t *answer);
 /* ANSWER is what `diff` printed of the recording and itself. */
