@@ -109,10 +109,12 @@ class Domain:
         self.end(time)
         self.number += 1
         self.begun, self.me = True, f"{self.ring}.{self.number}"
-        label = f"domain in ring {self.ring}" if self.ring else "main domain"
         self.add(time, "creates", parent=None, child=self.me, type="Task")
-        self.add(time, "label", thread=self.me, label=label)
+        self.name(time)
         self.add(time, "switch", thread=self.me)
+
+    def name(self, time):
+        self.add(time, "label", thread=self.me, label=f"domain in ring {self.ring}" if self.ring else "main domain")
 
     def end(self, time):
         if self.begun:
@@ -148,6 +150,7 @@ class Domain:
                 self.end(time)
             else:
                 self.add(time, "label", thread=self.me, label=rest.removesuffix(" 0"))
+                self.name(time)
         elif what == "begin":
             self.phases.append((rest, time))
         elif what == "end":
