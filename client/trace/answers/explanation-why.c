@@ -533,8 +533,11 @@ static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
 	return end;
 }
 
-/* Name a thread of STREAM's guest, other than LAST, that had not stopped to run when its ring's last event came. */
-static void tell_running(struct mprof_explanation *e, uint32_t stream, uint32_t last)
+/*
+ * Name a thread of STREAM's guest, other than LAST, that had not stopped to run when its ring's last event came. Its name is the one
+ * that it has at END, ns: it may have got it while it ran.
+ */
+static void tell_running(struct mprof_explanation *e, uint32_t stream, uint32_t last, uint64_t end)
 {
 	for (uint32_t i = 0; i < e->view->n_streams; i++) {
 		const struct mprof_model_stream *s = &e->view->streams[i];
@@ -543,7 +546,7 @@ static void tell_running(struct mprof_explanation *e, uint32_t stream, uint32_t 
 		    s->running == last)
 			continue;
 		explain_put(e, "; ");
-		explain_who(e, s->running, s->since);
+		explain_who(e, s->running, end);
 		explain_put(e, " ran from ");
 		explain_time(e, s->since);
 		explain_put(e, " and had not stopped");
@@ -565,7 +568,7 @@ static void tell_last(struct mprof_explanation *e, uint32_t stream, const struct
 		explain_span(e, asleep, end);
 		explain_put(e, ", to the end of the trace at ");
 	} else {
-		tell_running(e, stream, a->thread);
+		tell_running(e, stream, a->thread, end);
 		explain_put(e, "; the trace ends at ");
 	}
 	explain_time(e, end);

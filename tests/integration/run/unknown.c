@@ -1,6 +1,7 @@
 /* Programs that hang, where the recording does not prove why: what it lacks must be said. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "target.h"
@@ -9,6 +10,7 @@ static sem_t permits;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
+static atomic_bool computes;
 
 static void *take_permit(void *nothing)
 {
@@ -56,22 +58,22 @@ int program_forgets(void)
 static void *compute(void *nothing)
 {
 	pthread_mutex_lock(&mutex);
-	pthread_barrier_wait(&barrier);
+	computes = true;
 	for (volatile unsigned long i = 0; getppid() != 1; i++) {
 	}
 	pthread_mutex_unlock(&mutex);
 	return nothing;
 }
 
-/* One thread computes with a lock, for which the other one waits. */
+/* One thread computes with a lock, for which the other one waits. It gets its name while it computes. */
 int program_computes(void)
 {
 	pthread_t thread;
 
-	CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
 	CHECK(pthread_create(&thread, NULL, compute, NULL) == 0);
+	while (!computes) {
+	}
 	CHECK(pthread_setname_np(thread, "computes") == 0);
-	pthread_barrier_wait(&barrier);
 	return pthread_mutex_lock(&mutex);
 }
 
