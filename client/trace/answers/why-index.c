@@ -71,6 +71,8 @@ void buckets_deinit(struct buckets *b)
  * links. All threads of a cycle are roots, and their DEPTH is the length of the cycle.
  */
 
+#define MISSED "missed" /* name of a duration of a wait that missed a signal */
+
 #define BUSY (UINT32_MAX - 1) /* ROOT of a thread on the path that is being followed; no thread has this index */
 
 static uint32_t receiver_of(const void *context, uint32_t i)
@@ -100,28 +102,6 @@ static uint32_t labelled_of(const void *context, uint32_t i)
 	return label->sample == MPROF_NONE ? label->thread : MPROF_NONE;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sort the ends in ENDS once, because all threads that wait on one condition use the same list. */
-static void sort_ends(struct mprof_why *w)
-{
-	const struct mprof_model_view *v = w->view;
-	uint32_t n, at = 0;
-
-	for (uint32_t i = 0; i < v->n_threads; i++, at += n) {
-		const uint32_t *made = buckets_of(&w->made, i, &n);
-
-		for (uint32_t k = 0; k < n; k++)
-			w->ends[at + k] = why_resolved(w, made[k]) ? v->threads[made[k]].end : UINT64_MAX;
-		qsort(w->ends + at, n, sizeof(*w->ends), compare_times);
-	}
-}
-
 static bool sort_all(struct mprof_why *w)
 {
 	const struct mprof_model_view *v = w->view;
@@ -130,8 +110,7 @@ static bool sort_all(struct mprof_why *w)
 	    !buckets_init(&w->made, w, v->n_threads, v->n_threads, maker_of) ||
 	    !buckets_init(&w->labels, v->labels, v->n_labels, v->n_threads, labelled_of))
 		return false;
-	sort_ends(w);
-	return true;
+	return signal_index_init(w);
 }
 
 static bool reserve(struct mprof_why *w)
@@ -145,9 +124,12 @@ static bool reserve(struct mprof_why *w)
 	w->looked = malloc(n * sizeof(*w->looked));
 	w->reader = malloc(n * sizeof(*w->reader));
 	w->ends = malloc(n * sizeof(*w->ends));
+	w->taken = malloc(n * sizeof(*w->taken));
 	w->similar = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->similar));
 	w->last = malloc(((size_t)w->view->n_streams + 1) * 2 * sizeof(*w->last));
-	return w->final && w->link && w->root && w->depth && w->looked && w->reader && w->ends && w->similar && w->last;
+	return w->final && w->link && w->root && w->depth && w->looked && w->reader && w->ends && w->taken &&
+	       w->similar && w->last && pair_index_init(&w->missed, w->view->n_durations) &&
+	       pair_index_init(&w->woken, w->view->n_threads) && pair_index_init(&w->siblings, w->view->n_threads);
 }
 
 static void find_finals(struct mprof_why *w)
@@ -294,6 +276,51 @@ static void find_likes(struct mprof_why *w)
 	}
 }
 
+/* Return whether D says that a wait missed a signal. */
+static bool is_missed(const struct mprof_model_view *v, const struct mprof_duration *d)
+{
+	const struct mprof_string *name = &v->strings[d->name];
+
+	return d->duration_ns <= d->time && name->bytes == sizeof(MISSED) - 1 &&
+	       memcmp(v->text + name->offset, MISSED, sizeof(MISSED) - 1) == 0;
+}
+
+static void find_missed(struct mprof_why *w)
+{
+	for (uint32_t i = 0; i < w->view->n_durations; i++) {
+		const struct mprof_duration *d = &w->view->durations[i];
+
+		if (is_missed(w->view, d))
+			pair_index_add(&w->missed, (struct pair){.key = d->thread, .value = d->time - d->duration_ns});
+	}
+	pair_index_sort(&w->missed);
+}
+
+/* Add thread I, which MAKER has in MADE, to the readers and the siblings of MAKER. */
+static void note_made(struct mprof_why *w, uint32_t maker, uint32_t i)
+{
+	const struct mprof_thread *t = &w->view->threads[i];
+
+	if (why_resolved(w, i) && w->reader[i] != MPROF_NONE)
+		pair_index_add(&w->woken, (struct pair){.key = maker, .value = w->reader[i]});
+	if (was_resolved_by_another(w, i))
+		pair_index_add(&w->siblings, (struct pair){.key = maker, .value = t->type, .rank = t->end, .item = i});
+}
+
+static void find_made(struct mprof_why *w)
+{
+	uint32_t n;
+
+	for (uint32_t i = 0; i < w->view->n_threads; i++) {
+		const uint32_t *made = buckets_of(&w->made, i, &n);
+
+		for (uint32_t k = 0; k < n; k++)
+			note_made(w, i, made[k]);
+	}
+	pair_index_sort(&w->woken);
+	pair_index_sort(&w->siblings);
+}
+
 static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 {
 	const struct mprof_activation *list = w->view->activations;
@@ -302,32 +329,47 @@ static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 		*last = i;
 }
 
-/* Return the stream under which the activations of STREAM's threads are: the first one of its guest. */
-static uint32_t last_slot(const struct mprof_why *w, uint32_t stream)
+/*
+ * Store in SLOTS, for each stream, the stream under which the activations of its threads are: the first one of its
+ * guest. Return false without memory.
+ */
+static bool find_slots(const struct mprof_model_view *v, uint32_t *slots)
 {
-	uint32_t first = 0;
+	struct pair_index first;
+	bool ok = pair_index_init(&first, v->n_streams);
 
-	while (w->view->streams[first].guest != w->view->streams[stream].guest)
-		first++;
-	return first;
+	for (uint32_t i = 0; ok && i < v->n_streams; i++)
+		pair_index_add(&first, (struct pair){.key = v->streams[i].guest, .rank = v->n_streams - i, .item = i});
+	if (ok)
+		pair_index_sort(&first);
+	for (uint32_t i = 0; ok && i < v->n_streams; i++)
+		slots[i] = pair_index_last(&first, v->streams[i].guest, 0);
+	pair_index_deinit(&first);
+	return ok;
 }
 
-static void find_last(struct mprof_why *w)
+static bool find_last(struct mprof_why *w)
 {
 	const struct mprof_thread *t;
-	uint32_t slot;
-	uint32_t n = w->view->n_streams;
+	uint32_t slot, n = w->view->n_streams, *slots = malloc(((size_t)n + 1) * sizeof(*slots));
+
+	if (!slots || !find_slots(w->view, slots)) {
+		free(slots);
+		return false;
+	}
 
 	memset(w->last, 0xff, (size_t)n * 2 * sizeof(*w->last));
 	for (uint32_t i = 0; i < w->view->n_activations; i++) {
 		t = &w->view->threads[w->view->activations[i].thread];
 		if (MPROF_IS_VCPU(t->id))
 			continue;
-		slot = last_slot(w, t->stream);
+		slot = slots[t->stream];
 		keep_later(w, &w->last[slot], i);
 		if (!(t->flags & MPROF_THREAD_ROOT))
 			keep_later(w, &w->last[n + slot], i);
 	}
+	free(slots);
+	return true;
 }
 
 struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
@@ -341,10 +383,13 @@ struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
 		return mprof_why_free(w);
 	find_finals(w);
 	find_links(w);
-	if (!sort_all(w) || !find_roots(w))
+	if (!sort_all(w) || !find_roots(w) || !coverage_index_init(&w->coverage, view))
 		return mprof_why_free(w);
 	find_likes(w);
-	find_last(w);
+	find_missed(w);
+	find_made(w);
+	if (!find_last(w))
+		return mprof_why_free(w);
 	return w;
 }
 
@@ -360,10 +405,17 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	free(w->reader);
 	free(w->similar);
 	free(w->ends);
+	free(w->taken);
+	free(w->unheard);
 	free(w->last);
 	buckets_deinit(&w->signals);
 	buckets_deinit(&w->made);
+	buckets_deinit(&w->wakes);
 	buckets_deinit(&w->labels);
+	pair_index_deinit(&w->missed);
+	pair_index_deinit(&w->woken);
+	pair_index_deinit(&w->siblings);
+	coverage_index_deinit(&w->coverage);
 	free(w);
 	return NULL;
 }

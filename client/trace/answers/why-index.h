@@ -7,6 +7,10 @@
 
 #include <mprof/why.h>
 
+#include "coverage-index.h"
+#include "pair-index.h"
+#include "signal-index.h"
+
 struct buckets {
 	uint32_t *start; /* for each key the position of its first item in ITEMS; one more item is the end */
 	uint32_t *items; /* the items sorted by key; items of one key stay in their order */
@@ -47,13 +51,23 @@ struct mprof_why {
 	uint32_t *reader; /* the last thread that read it, as it became in the end, or MPROF_NONE */
 	/* By thread: */
 	struct buckets signals; /* interactions that are signals, by receiver */
-	struct buckets made;	/* created threads, by creator; waits of a place by what they wait for */
-	struct buckets labels;	/* labels that are no counter's */
+	/* Created threads, by creator; waits of a place by what they wait for; of one thread in the order of time. */
+	struct buckets made;
+	struct buckets wakes;  /* signals that begin no wait, by receiver, in the order of time */
+	struct buckets labels; /* labels that are no counter's */
 	/*
 	 * For each creator the ends of its threads in MADE, sorted; UINT64_MAX for unresolved
 	 * threads.
 	 */
 	uint64_t *ends;
+	/* For each item of WAKES the number of signals in a row up to it for which nobody waited (signal-index.h). */
+	uint32_t *unheard;
+	/* For each item of MADE, and the end, the number of items before that took a wake-up which was kept. */
+	uint32_t *taken;
+	struct pair_index missed;   /* wait -> times of the signals that its recorder says it missed */
+	struct pair_index woken;    /* condition -> readers of its threads that are resolved */
+	struct pair_index siblings; /* creator -> types of its threads that another thread resolved; the last one */
+	struct coverage_index coverage;
 	/* For each string the last resolved thread whose first label it is, or MPROF_NONE. */
 	uint32_t *similar;
 	/*

@@ -16,11 +16,7 @@
  * recorder lets the condition itself create and resolve a thread. Such a wake-up was not lost, and nobody
  * misses a wake-up that is kept.
  */
-#include <string.h>
-
 #include "why-index.h"
-
-#define MISSED "missed" /* name of a duration of a wait that missed a signal */
 
 static bool is_condition(const struct mprof_thread *t)
 {
@@ -51,93 +47,22 @@ static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 	return creator->type == MPROF_THREAD_UNKNOWN && n ? t->creator : MPROF_NONE;
 }
 
-/* Counts the threads that wait on one condition as time advances. */
-struct waiters {
-	const struct mprof_thread *threads;
-	const uint32_t *made;
-	const uint64_t *ends; /* sorted */
-	uint32_t n;
-	/* Number of these threads that were created, and that ended, before the current time. */
-	uint32_t began, ended;
-};
-
-static void waiters_init(struct waiters *at, const struct mprof_why *w, uint32_t condition)
-{
-	*at = (struct waiters){.threads = w->view->threads, .ends = w->ends + w->made.start[condition]};
-	at->made = buckets_of(&w->made, condition, &at->n);
-}
-
-static void waiters_move(struct waiters *at, uint64_t now)
-{
-	while (at->began < at->n && at->threads[at->made[at->began]].created < now)
-		at->began++;
-	while (at->ended < at->n && at->ends[at->ended] < now)
-		at->ended++;
-}
-
-static void note_signal(struct mprof_why_answer *a, uint32_t i, uint64_t time, bool lost)
-{
-	a->signals++;
-	a->last_signal = i;
-	if (time > a->since) {
-		a->signals_since++;
-		a->first_signal_since = a->first_signal_since == MPROF_NONE ? i : a->first_signal_since;
-		return;
-	}
-	a->lost_signal = lost ? i : MPROF_NONE;
-	a->lost_signals = lost ? a->lost_signals + 1 : 0;
-}
-
 static bool keeps_signals(const struct mprof_thread *t)
 {
 	return t->type == MPROF_THREAD_Semaphore || t->type == MPROF_THREAD_Mutex;
 }
 
-/* Return true if thread I, which CONDITION created, shows that a kept wake-up was taken. */
-static bool is_taken(const struct mprof_why *w, uint32_t i, uint32_t condition)
-{
-	const struct mprof_thread *t = &w->view->threads[i];
-
-	return why_resolved(w, i) && t->becomes == MPROF_NONE && t->resolver == condition;
-}
-
-/*
- * Let the threads that the condition created from *TAKEN on, and before NOW, take wake-ups that are
- * kept. Move *TAKEN behind these threads.
- */
-static void take_signals(const struct mprof_why *w, struct mprof_why_answer *a, const struct waiters *at,
-			 uint32_t *taken, uint64_t now)
-{
-	for (; *taken < at->n && at->threads[at->made[*taken]].created < now; ++*taken) {
-		if (!a->lost_signals || !is_taken(w, at->made[*taken], a->condition))
-			continue;
-		if (!--a->lost_signals)
-			a->lost_signal = MPROF_NONE;
-	}
-}
-
 static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 {
-	const struct mprof_interaction *list = w->view->interactions;
-	bool keeps = keeps_signals(&w->view->threads[a->condition]);
-	struct waiters at;
-	const uint32_t *signals;
-	uint64_t now;
-	uint32_t n, taken = 0;
+	struct signal_count count;
 
-	waiters_init(&at, w, a->condition);
-	signals = buckets_of(&w->signals, a->condition, &n);
-	for (uint32_t i = 0; i < n; i++) {
-		if (list[signals[i]].flags & MPROF_INTERACTION_BEGINS_WAIT)
-			continue;
-		now = list[signals[i]].time;
-		if (keeps)
-			take_signals(w, a, &at, &taken, now < a->since ? now : a->since);
-		waiters_move(&at, now);
-		note_signal(a, signals[i], now, at.began <= at.ended && now < w->looked[a->condition]);
-	}
-	if (keeps)
-		take_signals(w, a, &at, &taken, a->since);
+	signal_index_count(w, a->condition, a->since, &count);
+	a->signals = count.all;
+	a->last_signal = count.last;
+	a->signals_since = count.since;
+	a->first_signal_since = count.first;
+	a->lost_signals = count.unheard;
+	a->lost_signal = count.lost;
 }
 
 /*
@@ -148,24 +73,14 @@ static uint32_t similar_to(const struct mprof_why *w, uint32_t root)
 {
 	const struct mprof_thread *threads = w->view->threads, *t = &threads[root];
 	const uint32_t *list;
-	uint32_t n, similar = MPROF_NONE;
+	uint32_t n;
 
 	list = buckets_of(&w->labels, root, &n);
 	if (n)
 		return w->similar[w->view->labels[list[0]].text];
 	if (t->creator == MPROF_NONE || (threads[t->creator].flags & MPROF_THREAD_ROOT))
 		return MPROF_NONE;
-	list = buckets_of(&w->made, t->creator, &n);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct mprof_thread *other = &threads[list[i]];
-
-		if (other->type != t->type || !why_resolved(w, list[i]) || other->resolver == MPROF_NONE ||
-		    w->final[other->resolver] == list[i] || other->becomes != MPROF_NONE)
-			continue;
-		if (similar == MPROF_NONE || other->end >= threads[similar].end)
-			similar = list[i];
-	}
-	return similar;
+	return pair_index_last(&w->siblings, t->creator, t->type);
 }
 
 /* Return the time at which the last thread of the chain began to wait on the root. */
@@ -210,25 +125,12 @@ static uint32_t last_link(const struct mprof_why *w, const struct mprof_why_answ
  */
 static bool was_woken_before(const struct mprof_why *w, const struct mprof_why_answer *a)
 {
-	uint32_t n, last = last_link(w, a), reader;
-	const uint32_t *made = buckets_of(&w->made, a->condition, &n);
+	const uint32_t readers[] = {a->thread, a->waiter, last_link(w, a)};
 
-	for (uint32_t i = 0; i < n; i++) {
-		reader = w->reader[made[i]];
-		if (made[i] != a->root && why_resolved(w, made[i]) && reader != MPROF_NONE &&
-		    (reader == a->thread || reader == a->waiter || reader == last))
+	for (unsigned i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+		if (pair_index_last(&w->woken, a->condition, readers[i]) != MPROF_NONE)
 			return true;
-	}
 	return false;
-}
-
-/* Return whether duration D says that THREAD missed the signal at TIME, ns. */
-static bool is_missed(const struct mprof_model_view *v, const struct mprof_duration *d, uint32_t thread, uint64_t time)
-{
-	const struct mprof_string *name = &v->strings[d->name];
-
-	return d->thread == thread && d->duration_ns <= d->time && d->time - d->duration_ns == time &&
-	       name->bytes == sizeof(MISSED) - 1 && memcmp(v->text + name->offset, MISSED, sizeof(MISSED) - 1) == 0;
 }
 
 /*
@@ -243,10 +145,7 @@ static bool is_surely_missed(const struct mprof_why *w, const struct mprof_why_a
 
 	if (!why_at_place(w, wait))
 		return !was_woken_before(w, a);
-	for (uint32_t i = 0; i < w->view->n_durations; i++)
-		if (is_missed(w->view, &w->view->durations[i], wait, time))
-			return true;
-	return false;
+	return pair_index_last(&w->missed, wait, time) != MPROF_NONE;
 }
 
 /* Return the verdict on a wait for a signal. */
@@ -329,10 +228,10 @@ static void find_coverage(const struct mprof_why *w, struct mprof_why_answer *a)
 	uint32_t stream = w->view->threads[a->condition == MPROF_NONE ? a->root : a->condition].stream;
 	uint64_t from = a->lost_signal == MPROF_NONE ? a->since : w->view->interactions[a->lost_signal].time;
 
-	mprof_coverage_ask(w->view, stream, kind_of(w, a->condition, false), from, a->end, a->since,
-			   &a->since_coverage);
-	mprof_coverage_ask(w->view, stream, kind_of(w, a->condition, true), known_from(w, a), a->since, a->since,
-			   &a->before_coverage);
+	coverage_ask(w->view, &w->coverage, stream, kind_of(w, a->condition, false), from, a->end, a->since,
+		     &a->since_coverage);
+	coverage_ask(w->view, &w->coverage, stream, kind_of(w, a->condition, true), known_from(w, a), a->since,
+		     a->since, &a->before_coverage);
 	if (a->condition == MPROF_NONE)
 		a->elsewhere = why_at_place(w, a->root) && w->link[a->root] == MPROF_NONE &&
 			       (w->view->streams[w->view->threads[a->thread].stream].declares & MPROF_DECLARES_KINDS);

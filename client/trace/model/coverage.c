@@ -5,6 +5,8 @@
 
 #include <mprof/ids.h>
 
+#include "coverage-index.h"
+
 #define DROPPED	   "mprof-dropped"    /* the counter of a recorder that drops events */
 #define LOST_WORDS "mprof-lost-words" /* that of a ring of OCaml's runtime, which its runtime overwrote */
 
@@ -68,23 +70,27 @@ static struct mprof_coverage hole(enum mprof_hole reason, uint32_t stream, uint6
 	return (struct mprof_coverage){.hole = reason, .stream = stream, .from = from, .to = to};
 }
 
-/* Find a gap of STREAM that has times from FROM to TO. */
-static struct mprof_coverage find_gap(const struct mprof_model_view *v, uint32_t stream, uint64_t from, uint64_t to)
+/* Return a gap of STREAM that has times from FROM to TO, or MPROF_NONE. X may be NULL. */
+static uint32_t find_gap(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t stream,
+			 uint64_t from, uint64_t to)
 {
+	if (x)
+		return coverage_index_gap(x, stream, from, to);
 	for (uint32_t i = 0; i < v->n_gaps; i++) {
 		const struct mprof_gap *g = &v->gaps[i];
 
-		/* Nobody knows how long a gap lasts that no event follows. */
-		if (g->stream == stream && g->from <= to && (g->to >= from || g->to <= g->from))
-			return hole(MPROF_HOLE_GAP, stream, g->from, g->to);
+		if (g->stream == stream && g->from <= to && (g->to >= from || coverage_is_open(g)))
+			return i;
 	}
-	return (struct mprof_coverage){0};
+	return MPROF_NONE;
 }
 
-static struct mprof_coverage ask_stream(const struct mprof_model_view *v, uint32_t stream,
-					enum mprof_coverage_kind kind, uint64_t from, uint64_t to, uint64_t at)
+static struct mprof_coverage ask_stream(const struct mprof_model_view *v, const struct coverage_index *x,
+					uint32_t stream, enum mprof_coverage_kind kind, uint64_t from, uint64_t to,
+					uint64_t at)
 {
 	const struct mprof_model_stream *s = &v->streams[stream];
+	uint32_t gap;
 	uint64_t known = from; /* from then on the ring must have no gap */
 
 	if (declares_kinds(s)) {
@@ -101,11 +107,12 @@ static struct mprof_coverage ask_stream(const struct mprof_model_view *v, uint32
 		return hole(MPROF_HOLE_BEGIN, stream, from, s->start);
 	if (s->back_to && s->back_from <= to && s->back_to >= from)
 		return hole(MPROF_HOLE_CLOCK, stream, s->back_from, s->back_to);
-	return find_gap(v, stream, known, to);
+	gap = find_gap(v, x, stream, known, to);
+	return gap == MPROF_NONE ? (struct mprof_coverage){0}
+				 : hole(MPROF_HOLE_GAP, stream, v->gaps[gap].from, v->gaps[gap].to);
 }
 
-/* Return whether the counter NAME counts events that are not in the trace. */
-static bool is_of_losses(const struct mprof_model_view *v, uint32_t name)
+bool coverage_is_of_losses(const struct mprof_model_view *v, uint32_t name)
 {
 	static const char *const names[] = {DROPPED, LOST_WORDS};
 	const struct mprof_string *s = &v->strings[name];
@@ -116,62 +123,96 @@ static bool is_of_losses(const struct mprof_model_view *v, uint32_t name)
 	return false;
 }
 
-/*
- * Find events that a recorder of GUEST dropped between FROM and TO. A sample says how many events it dropped before,
- * so the first greater one from FROM on tells; the counter of a ring that lost its beginning may tell of earlier ones.
- */
-static struct mprof_coverage find_dropped(const struct mprof_model_view *v, uint32_t guest, uint64_t from)
+bool coverage_is_drop(const struct mprof_model_view *v, uint32_t i)
 {
+	const struct mprof_sample *s = &v->samples[i];
+
+	return s->value > (s->previous == MPROF_NONE ? 0 : v->samples[s->previous].value);
+}
+
+/* As find_dropped(), of a view without an index. */
+static struct mprof_coverage walk_drops(const struct mprof_model_view *v, uint32_t guest, uint64_t from)
+{
+	struct mprof_coverage first = {0};
+
 	for (uint32_t i = 0; i < v->n_counters; i++) {
 		const struct mprof_counter *c = &v->counters[i];
 
-		if (v->streams[c->stream].guest != guest || c->max <= 0 || !is_of_losses(v, c->name))
+		if (v->streams[c->stream].guest != guest || c->max <= 0 || !coverage_is_of_losses(v, c->name))
 			continue;
-		for (uint32_t k = c->first; k != MPROF_NONE; k = v->samples[k].next) {
-			const struct mprof_sample *s = &v->samples[k];
-			int64_t before = s->previous == MPROF_NONE ? 0 : v->samples[s->previous].value;
-
-			if (s->time >= from && s->value > before)
-				return hole(MPROF_HOLE_DROPPED, c->stream, 0, s->time);
-		}
+		for (uint32_t k = c->first; k != MPROF_NONE; k = v->samples[k].next)
+			if (v->samples[k].time >= from && coverage_is_drop(v, k) &&
+			    (first.hole == MPROF_HOLE_NONE || v->samples[k].time < first.to))
+				first = hole(MPROF_HOLE_DROPPED, c->stream, 0, v->samples[k].time);
 	}
-	return (struct mprof_coverage){0};
+	return first;
+}
+
+/*
+ * Find events that a recorder of GUEST dropped at or after FROM. A sample says how many events it dropped before,
+ * so the first greater one from FROM on tells; the counter of a ring that lost its beginning may tell of earlier ones.
+ */
+static struct mprof_coverage find_dropped(const struct mprof_model_view *v, const struct coverage_index *x,
+					  uint32_t guest, uint64_t from)
+{
+	const struct coverage_drop *drop;
+
+	if (!x)
+		return walk_drops(v, guest, from);
+	drop = coverage_index_drop(x, guest, from);
+	return drop ? hole(MPROF_HOLE_DROPPED, drop->stream, 0, drop->time) : (struct mprof_coverage){0};
+}
+
+void coverage_ask(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t stream,
+		  enum mprof_coverage_kind kind, uint64_t from, uint64_t to, uint64_t at,
+		  struct mprof_coverage *coverage)
+{
+	*coverage = (struct mprof_coverage){0};
+	for (uint32_t i = 0; i < v->n_streams && coverage->hole == MPROF_HOLE_NONE; i++)
+		if (belong_together(&v->streams[stream], &v->streams[i]) && !is_of_vcpus(v, i))
+			*coverage = ask_stream(v, x, i, kind, from, to, at);
+	if (coverage->hole == MPROF_HOLE_NONE)
+		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
 }
 
 void mprof_coverage_ask(const struct mprof_model_view *v, uint32_t stream, enum mprof_coverage_kind kind, uint64_t from,
 			uint64_t to, uint64_t at, struct mprof_coverage *coverage)
 {
-	*coverage = (struct mprof_coverage){0};
-	for (uint32_t i = 0; i < v->n_streams && coverage->hole == MPROF_HOLE_NONE; i++)
-		if (belong_together(&v->streams[stream], &v->streams[i]) && !is_of_vcpus(v, i))
-			*coverage = ask_stream(v, i, kind, from, to, at);
-	if (coverage->hole == MPROF_HOLE_NONE)
-		*coverage = find_dropped(v, v->streams[stream].guest, from);
+	coverage_ask(v, NULL, stream, kind, from, to, at, coverage);
 }
 
-/* Return whether S tells about its end: whether its threads ran, or had stopped. */
-static bool tells_of_end(const struct mprof_model_view *v, uint32_t stream)
+/* Return whether S, a ring, tells about its end: whether its threads ran, or had stopped. */
+static bool tells_of_end(const struct mprof_model_stream *s)
 {
-	const struct mprof_model_stream *s = &v->streams[stream];
-
-	for (uint32_t i = 0; i < v->n_gaps; i++)
-		if (v->gaps[i].stream == stream && v->gaps[i].to <= v->gaps[i].from)
-			return false;
 	if (!declares_kinds(s))
 		return true;
 	return s->silent == MPROF_NONE && (s->running == MPROF_NONE || (s->declares & MPROF_WRITES_STOPS));
+}
+
+/* Return whether a ring of GUEST that has events ends with a gap. */
+static bool ends_with_gap(const struct mprof_model_view *v, uint32_t guest)
+{
+	for (uint32_t i = 0; i < v->n_gaps; i++) {
+		const struct mprof_model_stream *s = &v->streams[v->gaps[i].stream];
+
+		if (s->guest == guest && s->events && coverage_is_open(&v->gaps[i]))
+			return true;
+	}
+	return false;
 }
 
 uint64_t mprof_coverage_asleep(const struct mprof_model_view *v, uint32_t stream)
 {
 	uint64_t since = UINT64_MAX;
 
+	if (ends_with_gap(v, v->streams[stream].guest))
+		return UINT64_MAX;
 	for (uint32_t i = 0; i < v->n_streams; i++) {
 		const struct mprof_model_stream *s = &v->streams[i];
 
 		if (s->guest != v->streams[stream].guest || !s->events)
 			continue;
-		if (!tells_of_end(v, i) || (s->running != MPROF_NONE && s->running != s->root))
+		if (!tells_of_end(s) || (s->running != MPROF_NONE && s->running != s->root))
 			return UINT64_MAX;
 		if (s->running == s->root && (since == UINT64_MAX || s->since > since))
 			since = s->since;
