@@ -131,7 +131,7 @@ packages_of() {
 	case $1 in
 	build) echo $packages_build ;;
 	integration)
-		echo curl babeltrace2 xz-utils zstd sqlite3 python3-yaml zsh fish protobuf-compiler ocaml-nox liblwt-ocaml-dev openssl openssh-client haproxy
+		echo curl babeltrace2 xz-utils zstd sqlite3 python3-yaml zsh fish protobuf-compiler ocaml-nox ocaml-dune liblwt-ocaml-dev openssl openssh-client haproxy
 		command -v node >/dev/null || echo nodejs
 		;;
 	lint)

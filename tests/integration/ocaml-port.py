@@ -11,12 +11,13 @@ import sys
 import tempfile
 import unittest
 
+import ocaml_library
+
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 HERE = os.path.join(ROOT, "tests", "integration")
-PORT = os.path.join(ROOT, "client", "recorder", "ports", "ocaml")
 FLAGS = ["-g", "-w", "+a-4-9-40..42-44-45-70", "-warn-error", "+a"]
 LWT = ["-I", "+lwt", "-I", "+lwt/unix", "-I", "+ocplib-endian", "-I", "+threads"]
-LWT_LIBRARIES = ["unix", "bigarray", "threads", "ocplib_endian", "lwt", "lwt_unix", "mprof", "mprof_lwt", "mprof_lwt_unix"]
+LWT_LIBRARIES = ["unix", "bigarray", "threads", "ocplib_endian", "lwt", "lwt_unix", "mprof", "mprof_unix", "mprof_lwt", "mprof_lwt_unix"]
 
 
 def ctl(*arguments):
@@ -39,9 +40,7 @@ class Port(unittest.TestCase):
         cls.directory = tempfile.TemporaryDirectory(prefix="ocaml-port-")
         cls.addClassCleanup(cls.directory.cleanup)
         os.chdir(cls.directory.name)
-        include = [f"-I{ROOT}/client/recorder", f"-I{ROOT}/schema", "-Werror"]
-        done = subprocess.run([os.path.join(PORT, "build"), ".", *include], capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        cls.found = ocaml_library.flags(ocaml_library.build(".", "mprof"), "mprof", "mprof.unix", "mprof.lwt", "mprof.lwt-unix")
 
     def make(self, source, libraries, *flags, native=True):
         """Compile and link a program of this directory. Return the command that runs it."""
@@ -53,7 +52,7 @@ class Port(unittest.TestCase):
         custom = [] if native else ["-custom"]
         output = source + (".native" if native else ".byte")
         subprocess.run(
-            [compiler, *custom, *FLAGS, "-I", ".", *flags, *[name + suffix for name in libraries], source + ".ml", "-o", output, "-ccopt", "-L."],
+            [compiler, *custom, *FLAGS, *self.found, *flags, *[name + suffix for name in libraries], source + ".ml", "-o", output],
             check=True,
         )
         return "./" + output
@@ -71,7 +70,7 @@ class Port(unittest.TestCase):
     def test_plain(self):
         """Without Lwt: labels, counters, collections, idle times; a forked child records nothing."""
         for native in (True, False):
-            self.run_program(self.make("mprof_plain", ["unix", "mprof"], native=native), "first.ctf", "second.ctf")
+            self.run_program(self.make("mprof_plain", ["unix", "mprof", "mprof_unix"], native=native), "first.ctf", "second.ctf")
             for path, jobs in (("first.ctf", 7), ("second.ctf", 9)):
                 seen = events(path)
                 labels = [e["label"] for e in seen if e["event"] == "label"]
@@ -129,7 +128,7 @@ class Port(unittest.TestCase):
                 'let () = Lwt_main.run (Lwt_unix.sleep 0.001 >>= fun () -> Lwt.pause () >|= fun () -> print_endline "done")\n'
             )
         libraries = [name + ".cmxa" for name in LWT_LIBRARIES]
-        subprocess.run(["ocamlopt", *FLAGS, "-I", ".", *LWT, *libraries, "off.ml", "-o", "off", "-ccopt", "-L."], check=True)
+        subprocess.run(["ocamlopt", *FLAGS, *self.found, *LWT, *libraries, "off.ml", "-o", "off"], check=True)
         self.assertEqual(self.run_program("./off"), "done\n")
 
 

@@ -25,6 +25,8 @@ import unittest
 import sim
 from sim import BUILD, PAGE, WIRE
 
+import ocaml_library  # sim adds its folder to the path
+
 RUN = os.path.join(BUILD, "client/run/mprof-run")
 TARGET = os.path.join(BUILD, "tests/integration/run/run-target")
 OCAML = os.path.join(BUILD, "tests/integration/run/run-ocaml")
@@ -595,7 +597,7 @@ class Embedded(Case):
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
 
 
-@unittest.skipUnless(shutil.which("ocamlopt"), "no OCaml here")
+@unittest.skipUnless(shutil.which("ocamlopt") and shutil.which("dune"), "no OCaml with dune here")
 class Port(Case):
     """An OCaml program with MProf_xen."""
 
@@ -605,15 +607,12 @@ class Port(Case):
         directory = tempfile.mkdtemp(prefix="ocaml-xen-")
         cls.addClassCleanup(shutil.rmtree, directory)
         cls.programs = {}
-        top = os.path.normpath(os.path.join(sim.HERE, "../.."))
-        port = os.path.join(top, "client/recorder/ports/ocaml")
         shutil.copy(os.path.join(sim.HERE, "ocaml_shop.ml"), directory)
-        build = ["sh", os.path.join(port, "build"), directory, f"-I{top}/client/recorder", f"-I{top}/schema", "-Werror"]
-        subprocess.run(build, check=True)
+        found = ocaml_library.flags(ocaml_library.build(directory, "mprof", "mprof-xen"), "mprof", "mprof-xen")
         for compiler, suffix in (["ocamlopt"], "cmxa"), (["ocamlc", "-custom"], "cma"):
             cls.programs[suffix] = os.path.join(directory, f"shop.{suffix}.exe")
             libraries = [f"{name}.{suffix}" for name in ("unix", "mprof", "mprof_xen")]
-            words = [*compiler, "-w", "+a-4-9-40..42-44-45-70", "-warn-error", "+a", "-I", ".", "-ccopt", "-L.", *libraries]
+            words = [*compiler, "-w", "+a-4-9-40..42-44-45-70", "-warn-error", "+a", *found, *libraries]
             subprocess.run([*words, "ocaml_shop.ml", "-o", cls.programs[suffix]], cwd=directory, check=True)
 
     def begin(self, guest, bytes_=1 << 20, count=20000, kind="cmxa", **popen):

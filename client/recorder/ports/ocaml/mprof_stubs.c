@@ -8,10 +8,13 @@
  */
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS
-#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifndef MPROF_SOLO5
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
+#endif
 
 #include <caml/alloc.h>
 #include <caml/bigarray.h>
@@ -22,7 +25,6 @@
 #include <caml/mlvalues.h>
 #include <caml/version.h>
 
-#include <mprof/recorder-file.h>
 #include <mprof/recorder.h>
 
 #include "mprof_stubs.h"
@@ -95,6 +97,31 @@ bool mprof_ocaml_records(const void *memory)
 	return is_owner() && recorder.memory && recorder.memory == memory;
 }
 
+struct mprof_recorder *mprof_ocaml_recorder(void)
+{
+	return is_owner() && recorder.memory ? &recorder : NULL;
+}
+
+void mprof_ocaml_recorded(void)
+{
+	recorded();
+}
+
+/* ---- the platform: Solo5, or POSIX */
+
+#ifdef MPROF_SOLO5
+uint64_t solo5_clock_monotonic(void); /* solo5.h may not be in the include path */
+
+static uint64_t monotonic(void *context)
+{
+	(void)context;
+	return solo5_clock_monotonic();
+}
+
+static void platform_prepare(void)
+{
+}
+#else
 static uint64_t monotonic(void *context)
 {
 	struct timespec ts;
@@ -103,6 +130,18 @@ static uint64_t monotonic(void *context)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
+
+/* A child shares the ring with its parent, so it records nothing. */
+static void stop_in_child(void)
+{
+	mprof_recorder_stop(&recorder);
+}
+
+static void platform_prepare(void)
+{
+	pthread_atfork(NULL, NULL, stop_in_child);
+}
+#endif
 
 /* ---- collections */
 
@@ -156,19 +195,13 @@ static void on_slice_end(void)
 	call(earlier_slice_end);
 }
 
-/* A child shares the ring with its parent, so it records nothing. */
-static void stop_in_child(void)
-{
-	mprof_recorder_stop(&recorder);
-}
-
 static void prepare(void)
 {
 	if (prepared)
 		return;
 	prepared = true;
 	caml_register_generational_global_root(&buffer);
-	pthread_atfork(NULL, NULL, stop_in_child);
+	platform_prepare();
 	earlier_minor_begin = caml_minor_gc_begin_hook;
 	earlier_minor_end = caml_minor_gc_end_hook;
 	earlier_slice_begin = caml_major_slice_begin_hook;
@@ -180,25 +213,6 @@ static void prepare(void)
 }
 
 /* ---- start and stop */
-
-/* string -> int -> log_buffer: a new file, mapped. The mapping stays until the process ends. */
-CAMLprim value mprof_ocaml_file(value path, value size)
-{
-	struct mprof_recorder_file file;
-	intnat bytes = Long_val(size);
-	int r;
-
-	if (!caml_string_is_c_safe(path) || bytes < 1)
-		caml_invalid_argument("MProf_unix.mmap_buffer");
-	r = mprof_recorder_file_open(&file, String_val(path), (size_t)bytes);
-	if (r < 0) {
-		char text[400];
-
-		snprintf(text, sizeof(text), "MProf_unix.mmap_buffer: %.300s: %s", String_val(path), strerror(-r));
-		caml_failwith(text);
-	}
-	return caml_ba_alloc_dims(CAML_BA_CHAR | CAML_BA_C_LAYOUT | CAML_BA_EXTERNAL, 1, file.memory, bytes);
-}
 
 /* log_buffer -> unit: make a ring in the buffer and record into it. */
 CAMLprim value mprof_ocaml_start(value memory)
