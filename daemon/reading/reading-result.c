@@ -94,6 +94,18 @@ static bool take_tail(const struct mprof_reading_section *section, uint32_t *cut
 	return take_cuts(p + MPROF_READING_TAIL_BYTES, &t);
 }
 
+/* Take the numbers of damage. Each is below 2^63, as JSON shows it. */
+static bool take_damage(const struct mprof_reading_section *section, struct reading_result *r)
+{
+	if (r->damage_known || section->bytes != MPROF_READING_DAMAGE_BYTES)
+		return false;
+	r->damage_known = true;
+	r->damages = mprof_load64(section->content);
+	r->skipped = mprof_load64(section->content + 8);
+	r->unproven = mprof_load64(section->content + 16);
+	return (r->damages | r->skipped | r->unproven) <= INT64_MAX;
+}
+
 static bool take_section(const struct mprof_reading_section *s, uint32_t *cuts, struct reading_result *r)
 {
 	switch (s->kind) {
@@ -109,6 +121,8 @@ static bool take_section(const struct mprof_reading_section *s, uint32_t *cuts, 
 		return take_text(s, r->exception, sizeof(r->exception));
 	case MPROF_READING_TAIL:
 		return take_tail(s, cuts, r);
+	case MPROF_READING_DAMAGE:
+		return take_damage(s, r);
 	default:
 		return true;
 	}

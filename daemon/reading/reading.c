@@ -41,6 +41,8 @@ struct texts {
 	char cause[MPROF_READING_CAUSE_MAX + 1], sentence[MPROF_READING_SENTENCE_MAX + 1];
 	char last[MPROF_READING_LAST_MAX + 1], exception[MPROF_READING_EXCEPTION_MAX + 1];
 	char failure[MPROF_READING_FAILURE_MAX + 1];
+	bool read; /* the numbers of damage are known */
+	uint64_t damage[3];
 };
 
 /* ---- input and output ---- */
@@ -83,9 +85,19 @@ static size_t put(uint8_t *out, size_t n, enum mprof_reading_kind kind, const ch
 	return n + MPROF_READING_SECTION_BYTES + bytes;
 }
 
+/* Append a section with the numbers of damage to OUT at N. Return the bytes in OUT. */
+static size_t put_damage(uint8_t *out, size_t n, const struct texts *t)
+{
+	mprof_reading_section(out + n, MPROF_READING_DAMAGE, MPROF_READING_DAMAGE_BYTES);
+	n += MPROF_READING_SECTION_BYTES;
+	for (unsigned i = 0; i < 3; i++, n += 8)
+		mprof_store64(out + n, t->damage[i]);
+	return n;
+}
+
 static int answer(int out, const struct texts *t)
 {
-	uint8_t bytes[sizeof(*t) + MPROF_READING_HEADER_BYTES + 5 * MPROF_READING_SECTION_BYTES];
+	uint8_t bytes[sizeof(*t) + MPROF_READING_HEADER_BYTES + 6 * MPROF_READING_SECTION_BYTES];
 	size_t n = MPROF_READING_HEADER_BYTES;
 
 	mprof_reading_begin(bytes);
@@ -94,6 +106,8 @@ static int answer(int out, const struct texts *t)
 	n = put(bytes, n, MPROF_READING_SENTENCE, t->sentence);
 	n = put(bytes, n, MPROF_READING_LAST, t->last);
 	n = put(bytes, n, MPROF_READING_EXCEPTION, t->exception);
+	if (t->read)
+		n = put_damage(bytes, n, t);
 	return write_all(out, bytes, n);
 }
 
@@ -341,6 +355,19 @@ static const char *read_capture(struct reading *r, int in, struct texts *t)
 	return describe(r, mprof_model_view(r->model), t) ? NULL : NO_MEMORY;
 }
 
+/* Sum the damage of all streams of R in T. */
+static void note_damage(const struct reading *r, struct texts *t)
+{
+	t->read = true;
+	for (uint32_t i = 0; i < r->n; i++) {
+		const struct mprof_totals *totals = mprof_decoder_totals(r->streams[i].decoder);
+
+		t->damage[0] += totals->damages;
+		t->damage[1] += totals->skipped;
+		t->damage[2] += totals->unproven;
+	}
+}
+
 static void reading_free(struct reading *r)
 {
 	for (uint32_t i = 0; r && i < r->n; i++) {
@@ -363,6 +390,7 @@ int reading_run(int in, int out)
 		append(t.failure, sizeof(t.failure), failure, strlen(failure));
 	} else {
 		append(t.exception, sizeof(t.exception), r->exception, strlen(r->exception));
+		note_damage(r, &t);
 	}
 	reading_free(r);
 	return answer(out, &t);

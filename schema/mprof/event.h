@@ -432,7 +432,8 @@ static inline size_t mprof_tail_in_order(const uint8_t *p, size_t len, size_t at
  * chain are valid, none is more than a second earlier or an hour later than the latest one before it, nor 128 times
  * as late, and there are two at least. If several chains begin in the span behind AT, events go on where all of them have met; if
  * they meet nowhere, there is none. Events at the beginning that are later than the next one are left out. A writer that died may have left bytes of the lap before at the end of its
- * packet, so there is none either if these bytes are not known, and none if no time before the chain is known.
+ * packet, so there is none either if these bytes are not known. If no time before the chain is known, the time that the
+ * invalid event has is taken for one: such an event is noticed by its id or its length, so its time is mostly intact.
  * The bytes that the search reads are bounded by a multiple of LEN, whatever P holds; if that is not enough,
  * there is none.
  */
@@ -449,7 +450,9 @@ static inline size_t mprof_tail_resume(const struct mprof_tail *tail, const uint
 		s.first = mprof_load64(p);
 	if (!newest)
 		newest = s.first ? s.first : tail->earlier;
-	if (!newest)
+	if (!newest && len - at >= sizeof(newest))
+		newest = mprof_load64(p + at);
+	if (!newest || newest > tail->not_after)
 		return len;
 	end.newest = newest;
 	s.work = 16 * len + 16 * (size_t)MPROF_RESUME_EVENT;

@@ -25,6 +25,7 @@ enum mprof_reading_kind {
 	MPROF_READING_LAST,	   /* text: what ran last */
 	MPROF_READING_EXCEPTION,   /* text of the last event `fails` */
 	MPROF_READING_TAIL,	   /* the end of one stream's tail */
+	MPROF_READING_DAMAGE,	   /* damage in the bytes that were read */
 };
 
 /* Bytes of the texts at most. */
@@ -37,6 +38,8 @@ enum mprof_reading_kind {
 /* A section MPROF_READING_TAIL has these bytes, and for each cut 16: packet (64 bits), two offsets (32 bits each). */
 #define MPROF_READING_TAIL_BYTES 48u
 #define MPROF_READING_CUT_BYTES	 16u
+
+#define MPROF_READING_DAMAGE_BYTES 24u /* of a section MPROF_READING_DAMAGE */
 
 struct mprof_reading_section {
 	uint32_t kind;

@@ -44,10 +44,10 @@ class Readings(daemons.Case):
         os.environ["CACHE_DIRECTORY"] = self.cache
         self.addCleanup(os.environ.pop, "CACHE_DIRECTORY")
 
-    def serve(self, exception, config=daemons.QUIET):
-        """Serve an archive with capture 1 of a guest that failed with EXCEPTION."""
+    def serve(self, exception, config=daemons.QUIET, damage=lambda events: events):
+        """Serve an archive with capture 1 of a guest that failed with EXCEPTION, and whose events went through DAMAGE."""
         d = self.enterContext(daemons.Daemons(config))
-        events = said(exception)
+        events = damage(said(exception))
         end = START + len(events)
         lines = (
             "run 1 xen a web - 3 ended crash",
@@ -109,6 +109,23 @@ class Readings(daemons.Case):
         self.assertEqual(self.captures(d), [capture])
         self.assertEqual(self.metrics(d), {"total": 0, "failed_total": 0, "refused_total": 0, "waiting": 0, "seconds_total": 0, "cache_bytes": kept})
 
+    def test_damage(self):
+        """The guest wrote bytes that cannot be decoded. They are proven, so they are served, and the reader counts them."""
+        d = self.serve(b"Not_found", damage=lambda events: events[:8] + b"\xfe" + events[9:])
+        if sanitized():
+            return
+        d.wait(lambda: self.captures(d)[0]["sentence"])
+        (capture,) = self.captures(d)
+        keys = "damages", "skipped_bytes", "unproven_events", "complete"
+        self.assertEqual([capture[key] for key in keys], [1, 43, 3, True])
+        self.assertIn(
+            "The trace is damaged in 1 place: 43 bytes cannot be decoded, and 3 events behind, to the ends of their packets, are unproven.",
+            self.ctl(d, "show", "1"),
+        )
+        d.stop_server()
+        d.start_server()
+        self.assertEqual([self.captures(d)[0][key] for key in keys], [1, 43, 3, True])
+
     def test_event(self):
         d = self.serve(b"Not_found")
         follower = Follower(d)
@@ -125,7 +142,7 @@ class Readings(daemons.Case):
     def test_without_a_reader(self):
         d = self.serve(b"Not_found", daemons.QUIET + "[http]\nreader = no\n")
         (capture,) = self.captures(d)
-        self.assertFalse({"cause", "sentence", "last_ran", "exception", "failure"} & set(capture))
+        self.assertFalse({"cause", "sentence", "last_ran", "exception", "failure", "damages", "skipped_bytes", "unproven_events"} & set(capture))
         self.assertNotIn("CAUSE", self.ctl(d, "captures"))
         self.assertEqual(self.metrics(d), {})
         self.assertEqual(os.listdir(self.cache), [])

@@ -190,6 +190,18 @@ class Tails(daemons.Case):
         self.assertEqual(self.html("1", cut=43), [("", str(LEFT[0]))])
         self.near(self.svg("1", cut=43), (20 + 1360 * (LEFT[0] - OLD[0]) / (LATER[-1] - OLD[0]), 1380))
 
+    def test_resumed_is_followed(self):
+        """The verbs that follow a trace have the events behind the damage, too, and say how much was cut."""
+        wanted = self.damaged()
+        for verb in ["dump", "--follow", "web"], ["follow", "web", "-o", "followed.ctf"]:
+            done = subprocess.run([program("mprofctl"), "--host", f"unix:{self.d.socket}", *verb], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("note: web: 43 unproven bytes were cut: they cannot be its events", done.stderr)
+            if verb[0] == "dump":
+                self.assertEqual(len(done.stdout.splitlines()), len(wanted))
+        with open("followed.ctf", "rb") as file:
+            self.assertEqual([int(time) for time, *_ in daemons.events_of(file.read())], wanted)
+
     def test_more_cut_than_left(self):
         """A tail of which more was cut than is left is marked as unproven, too."""
         end = START + len(said(PROVEN))

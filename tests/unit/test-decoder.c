@@ -575,6 +575,8 @@ static void test_resume(void)
 		CHECK_EQ_UINT(whole.damages, 0);
 		for (size_t i = round % 4; i < RESUME_EVENTS; i += 4)
 			check_broken(&m, &whole, at[1], i);
+		/* No event is before the first one of the trace. */
+		check_broken(&m, &whole, at[0], 0);
 	}
 }
 
@@ -609,6 +611,7 @@ static void test_resume_overwritten(void)
 	uint64_t time = 0;
 
 	for (unsigned round = 0; round < 3000; round++) {
+		const size_t hit = round % 4 != 0; /* the trace's first packet, or the one behind it */
 		size_t from, n;
 		const char *behind;
 
@@ -617,10 +620,10 @@ static void test_resume_overwritten(void)
 		for (uint16_t p = 0; p < 3; p++)
 			make_random(&m, &time, p, at[p]);
 		decode_by(&whole, m.bytes, m.used, m.used, 0, 0);
-		from = at[1][0] + chance(at[1][RESUME_EVENTS] - at[1][0]);
+		from = at[hit][0] + (round % 8 ? chance(at[hit][RESUME_EVENTS] - at[hit][0]) : 0);
 		n = 1 + chance(200);
-		if (n > at[1][RESUME_EVENTS] - from)
-			n = at[1][RESUME_EVENTS] - from;
+		if (n > at[hit][RESUME_EVENTS] - from)
+			n = at[hit][RESUME_EVENTS] - from;
 		for (size_t i = 0; i < n; i++)
 			m.bytes[from + i] = (uint8_t)chance(256);
 		decode_by(&log, m.bytes, m.used, m.used, 0, 0);
@@ -630,7 +633,7 @@ static void test_resume_overwritten(void)
 		if (!log.totals.unproven || log.damages != 1)
 			continue;
 		resumed++;
-		wrong += !resumed_right(&whole, &log, at[1], from + n);
+		wrong += !resumed_right(&whole, &log, at[hit], from + n);
 	}
 	fprintf(stderr, "resumed in %zu of 3000 overwritten packets, %zu wrong\n", resumed, wrong);
 	/* A young clock has times near those of any bytes with many zeroes: 15 of 71,000 go on at such bytes. */

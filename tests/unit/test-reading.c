@@ -77,6 +77,33 @@ static void test_accepted(void)
 	CHECK(take_one(MPROF_READING_FAILURE, "it failed"));
 }
 
+static void test_damage(void)
+{
+	struct reading_result r;
+	uint8_t numbers[MPROF_READING_DAMAGE_BYTES + 1];
+
+	begin();
+	CHECK(take(&r) && !r.damage_known); /* an earlier version wrote it */
+	for (unsigned i = 0; i < 3; i++)
+		mprof_store64(numbers + (size_t)8 * i, i + 5);
+	add(MPROF_READING_DAMAGE, numbers, MPROF_READING_DAMAGE_BYTES);
+	CHECK(take(&r) && r.damage_known);
+	CHECK_EQ_UINT(r.damages, 5);
+	CHECK_EQ_UINT(r.skipped, 6);
+	CHECK_EQ_UINT(r.unproven, 7);
+	add(MPROF_READING_DAMAGE, numbers, MPROF_READING_DAMAGE_BYTES);
+	CHECK(!take(&r));
+	for (unsigned n = MPROF_READING_DAMAGE_BYTES - 1; n <= MPROF_READING_DAMAGE_BYTES + 1; n += 2) {
+		begin();
+		add(MPROF_READING_DAMAGE, numbers, n);
+		CHECK(!take(&r));
+	}
+	mprof_store64(numbers + 8, UINT64_MAX);
+	begin();
+	add(MPROF_READING_DAMAGE, numbers, MPROF_READING_DAMAGE_BYTES);
+	CHECK(!take(&r));
+}
+
 static void test_refused(void)
 {
 	struct reading_result r;
@@ -219,6 +246,7 @@ static void test_many_tails(void)
 int main(void)
 {
 	CHECK_RUN(test_accepted);
+	CHECK_RUN(test_damage);
 	CHECK_RUN(test_refused);
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_many_tails);

@@ -8,7 +8,8 @@
  *
  * A body ends without an error in two cases: at the end of the run, and before a gap of more
  * packets than the packets' numbers can show. The next answer tells which case it was: an empty
- * body with the header `Mprof-Run-State: ended`, or the packets after the gap.
+ * body with the header `Mprof-Run-State: ended`, or the packets after the gap. A body ends before
+ * bytes that the server cuts, too, because they cannot be events; Mprof-Cut of the next answer counts them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #include <mprof/packet.h>
 
 #include "cleanup.h"
+#include "download.h"
 #include "follow.h"
 
 #define PATIENCE_MS (120 * 1000) /* longest wait for a packet, in ms, not counting requests */
@@ -70,6 +72,7 @@ static bool begin_body(struct follow *f, const struct http_answer *answer)
 	f->used = 0;
 	f->known = position_parse(&f->at, answer->position);
 	f->malformed = !f->known;
+	f->ops->cut_bytes += download_cut_bytes(answer->cut);
 	return f->known;
 }
 
@@ -200,7 +203,9 @@ static int follow_once(struct follow *f, struct http *h, const struct trace_sour
 	return judge(f, h, r, &answer);
 }
 
-int follow_run(struct http *h, const struct trace_source *t, const struct selection *s, struct follow_ops *ops)
+/* Send requests until one ends following. Return as follow_run(). */
+static int follow_requests(struct http *h, const struct trace_source *t, const struct selection *s,
+			   struct follow_ops *ops)
 {
 	CLEANUP(follow_deinit) struct follow f = {.ops = ops};
 	const struct http_answer none = {0};
@@ -221,4 +226,14 @@ int follow_run(struct http *h, const struct trace_source *t, const struct select
 		waited += wait;
 		wait = wait < 2500 ? wait * 2 : 5000;
 	}
+}
+
+int follow_run(struct http *h, const struct trace_source *t, const struct selection *s, struct follow_ops *ops)
+{
+	int r = follow_requests(h, t, s, ops);
+
+	if (ops->cut_bytes)
+		say("note: %s: %" PRIu64 " unproven bytes were cut: they cannot be its events", t->name,
+		    ops->cut_bytes);
+	return r;
 }

@@ -236,7 +236,10 @@ static int read_live(struct input *in, struct http *h, const struct trace_source
 		r = stream_decoder_end(&f);
 	else if (ops.refused)
 		return ops.refused;
-	return r ? r : input_note_totals(in, &f);
+	r = r ? r : input_note_totals(in, &f);
+	if (!r)
+		in->stream[0].cut_bytes = in->cut_bytes = ops.cut_bytes;
+	return r;
 }
 
 /* Return the exit code for R: 0, -errno, or an exit code. */

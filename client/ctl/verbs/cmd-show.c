@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "download.h"
 #include "http.h"
+#include "json.h"
 #include "options.h"
 #include "table.h"
 #include "trace-source.h"
@@ -207,6 +208,27 @@ static void put_cuts(const json_t *ranges)
 	}
 }
 
+/* Say how many places the reader of the host could not decode, in proven bytes, too. */
+static void put_damages(const json_t *capture)
+{
+	json_int_t places = json_integer_value(json_object_get(capture, "damages"));
+	json_int_t events = json_integer_value(json_object_get(capture, "unproven_events"));
+
+	if (places <= 0)
+		return;
+	fputs("The trace is damaged in ", stdout);
+	print_count(places, "place");
+	fputs(": ", stdout);
+	print_count(json_integer_value(json_object_get(capture, "skipped_bytes")), "byte");
+	fputs(" cannot be decoded", stdout);
+	if (events > 0) {
+		fputs(", and ", stdout);
+		print_count(events, "event");
+		fputs(" behind, to the ends of their packets, are unproven", stdout);
+	}
+	puts(".");
+}
+
 static int put_streams(const struct shown *s)
 {
 	static const char *const heads[] = {">STREAM", "NAME",	">SEQUENCES", ">PACKETS",
@@ -227,6 +249,7 @@ static int put_streams(const struct shown *s)
 	}
 	i = (size_t)table_print(&t);
 	put_cuts(ranges);
+	put_damages(s->capture);
 	if (!json_is_true(json_object_get(s->capture, "complete")))
 		puts("It is not complete: quotas deleted a part of it, or it was damaged on the disk. The rest can be "
 		     "fetched.");

@@ -9,6 +9,9 @@
  * The client computes positions itself, from the counts in the packet headers. So the body ends at
  * a place where that would fail, and the client's next request, from its last position, continues
  * behind that place.
+ *
+ * Invalid bytes of a packet are left out, as in a trace (packet-walk.h), when its end is known. The body ends
+ * there, too, because the header Mprof-Cut of the next answer declares them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,7 +40,11 @@ struct live {
 	bool sent_any;
 	uint64_t sequence; /* sequence of the cursor */
 	uint32_t offset;
-	bool abandoned; /* the cursor's packet has invalid bytes behind the cursor: skip them */
+	bool abandoned; /* the cursor's packet has invalid bytes behind the cursor: wait for its end */
+	bool cut;	/* behind the cursor are invalid bytes that the next answer declares */
+	/* Bytes that this answer declares as cut, the number of their packets, the last packet, and the first byte. */
+	uint64_t cut_bytes, cut_packets, cut_sequence;
+	struct position first_cut;
 	uint64_t deletions;
 	bool ended;   /* the run has ended */
 	bool in_tail; /* all chunks were sent, and WALK continues with the tail */
@@ -97,6 +104,75 @@ static void send_part(struct live *l, const struct reader_packet *p, uint32_t en
 	l->sending = true;
 }
 
+/* Leave BYTES behind OFFSET of packet SEQUENCE out, and declare them in this answer. */
+static void note_cut(struct live *l, uint64_t sequence, uint32_t offset, uint64_t bytes)
+{
+	if (l->cut_packets == 0)
+		l->first_cut = (struct position){l->selection.run, l->selection.number, sequence, offset};
+	l->cut_packets += l->cut_packets == 0 || l->cut_sequence != sequence;
+	l->cut_sequence = sequence;
+	l->cut_bytes += bytes;
+}
+
+/*
+ * Prepare to send the bytes of V up to its first cut. If the cut lies at its beginning, end the body, or pass the cut if the
+ * headers are not sent yet. *STATE stays as it is if V has nothing to send.
+ */
+static void take_view(struct live *l, struct packet_view *v, enum live_state *state)
+{
+	bool has = v->room && (v->resume ? v->hole : v->end) > v->begin;
+
+	if (v->cut && !has && l->sent_any) {
+		*state = LIVE_END;
+		return;
+	}
+	l->cut = v->cut && has;
+	if (v->resume && has)
+		v->end = v->hole;
+	else if (v->resume)
+		v->begin = v->resume;
+	if (v->cut && !has)
+		note_cut(l, v->sequence, v->resume ? v->hole : v->begin, v->resume ? v->resume - v->hole : v->cut);
+	v->hole = v->resume = 0;
+	if (!v->room || v->end <= v->begin) {
+		l->sequence = v->sequence;
+		l->offset = v->raw_end > v->begin ? v->raw_end : v->begin;
+		return;
+	}
+	emitter_begin(&l->emitter, v);
+	l->sending = true;
+	*state = LIVE_SEND;
+}
+
+/*
+ * Packet P is complete, and has invalid bytes behind the cursor: go on behind them, as a trace does. Return what the
+ * reader returns.
+ */
+static int step_cut(struct live *l, const struct reader_packet *p, enum live_state *state)
+{
+	struct selection s = l->selection;
+	struct packet_view view;
+	struct packet_walk walk;
+	bool have;
+	int rc;
+
+	s.capture = 0;
+	s.empty = false;
+	s.first = s.last = l->sequence;
+	s.first_offset = l->offset;
+	s.last_offset = p->end;
+	packet_walk_init(&walk, exchange_reader(l->exchange), exchange_scratch(l->exchange), &s);
+	rc = packet_walk_next(&walk, &view, &have);
+	if (rc != 0 || !have)
+		return rc;
+	take_view(l, &view, state);
+	if (*state == LIVE_WAIT) {
+		l->offset = p->end;
+		l->abandoned = false;
+	}
+	return 0;
+}
+
 /*
  * Find the bytes behind the cursor in its packet P and prepare to send them. *STATE is LIVE_WAIT if
  * there are none. Return what the reader returns.
@@ -111,8 +187,10 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 	int rc = packet_chunks_end(exchange_reader(x), l->selection.stream, p, &end);
 
 	*state = LIVE_WAIT;
-	if (rc != 0 || end <= l->offset || l->abandoned)
+	if (rc != 0 || end <= l->offset)
 		return rc;
+	if (l->abandoned)
+		return p->complete ? step_cut(l, p, state) : 0;
 	rc = reader_end_above(exchange_reader(x), l->selection.stream, l->sequence, l->offset, JOIN_MOST, &e);
 	if (rc == 0 && e.offset < end)
 		end = e.offset;
@@ -136,7 +214,7 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 		send_part(l, p, valid.valid);
 		*state = LIVE_SEND;
 	}
-	return rc;
+	return rc == 0 && *state == LIVE_WAIT && p->complete ? step_cut(l, p, state) : rc;
 }
 
 struct gap_search {
@@ -210,16 +288,19 @@ static int tail_step(struct live *l, enum live_state *state)
 	bool have;
 	int rc;
 
+	*state = LIVE_END;
+	if (l->cut)
+		return 0;
 	for (;;) {
 		rc = packet_walk_next(&l->walk, &view, &have);
 		if (rc != 0 || !have)
 			break;
-		if (view.sequence < l->sequence || !view.room || view.end <= view.begin)
+		if (view.sequence < l->sequence)
 			continue;
-		emitter_begin(&l->emitter, &view);
-		l->sending = true;
-		*state = LIVE_SEND;
-		return 0;
+		*state = LIVE_WAIT;
+		take_view(l, &view, state);
+		if (*state != LIVE_WAIT)
+			return 0;
 	}
 	*state = LIVE_END;
 	return rc;
@@ -240,7 +321,7 @@ static int poll_archive(struct live *l, enum live_state *state)
 		*state = LIVE_WAIT;
 		if (rc == 0 && n)
 			rc = step_within(l, &p, state);
-		if (rc != 0 || *state == LIVE_SEND)
+		if (rc != 0 || *state != LIVE_WAIT)
 			return rc;
 		complete = n == 0 ? l->offset == HEADER && !l->sent_any : p.complete;
 		n = 1;
@@ -455,6 +536,17 @@ static bool begin_after(struct exchange *x, struct live *l, const struct resourc
 	return true;
 }
 
+static void add_cut(const struct live *l, struct MHD_Response *response)
+{
+	char at[POSITION_TEXT], text[POSITION_TEXT + 64];
+
+	if (!l->cut_packets)
+		return;
+	position_format(&l->first_cut, at);
+	snprintf(text, sizeof(text), "bytes=%" PRIu64 "; packets=%" PRIu64 "; at=%s", l->cut_bytes, l->cut_packets, at);
+	MHD_add_response_header(response, "Mprof-Cut", text);
+}
+
 static enum outcome live_respond(struct exchange *x, struct live *l)
 {
 	struct position at = {l->selection.run, l->selection.number, l->sequence, l->offset};
@@ -476,6 +568,7 @@ static enum outcome live_respond(struct exchange *x, struct live *l)
 	x->back = &l->exchange;
 	live_follow(l);
 	MHD_add_response_header(response, "Mprof-Position", text);
+	add_cut(l, response);
 	MHD_add_response_header(response, "Mprof-Run-State", l->ended ? "ended" : "running");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ctf-stream");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");

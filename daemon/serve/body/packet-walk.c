@@ -527,16 +527,23 @@ static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p,
 	return rc;
 }
 
-/* Let V end at its beginning at least. If it begins behind the beginning of its hole, it has none. */
+/*
+ * Let V end at its beginning at least. If it begins behind the beginning of its hole, it has none. Bytes before its
+ * beginning do not count as cut.
+ */
 static void view_clip(struct packet_view *v)
 {
+	uint32_t before = v->room && v->begin > v->end ? v->begin - v->end : 0;
+
 	if (v->end < v->begin)
 		v->end = v->begin;
 	if (v->resume && v->begin > v->hole) {
+		before += (v->begin < v->resume ? v->begin : v->resume) - v->hole;
 		if (v->begin < v->resume)
 			v->begin = v->resume;
 		v->hole = v->resume = 0;
 	}
+	v->cut -= before < v->cut ? before : v->cut;
 }
 
 int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)

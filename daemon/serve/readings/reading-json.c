@@ -10,6 +10,12 @@ static json_t *text_or_null(const char *text)
 	return *text ? json_string(text) : json_null();
 }
 
+/* Return N as JSON, if it is known of R. */
+static json_t *number_or_null(const struct reading_result *r, uint64_t n)
+{
+	return r && r->damage_known ? json_integer((json_int_t)n) : json_null();
+}
+
 int reading_json_add(struct readings *readings, int64_t capture, bool wanted, json_t *json)
 {
 	CLEANUP(json_unrefp) json_t *more = NULL;
@@ -17,8 +23,11 @@ int reading_json_add(struct readings *readings, int64_t capture, bool wanted, js
 
 	if (!readings)
 		return 0;
-	more = json_pack("{s:o, s:o, s:o, s:o, s:o}", "cause", text_or_null(r ? r->cause : ""), "sentence",
-			 text_or_null(r ? r->sentence : ""), "last_ran", text_or_null(r ? r->last : ""), "exception",
-			 text_or_null(r ? r->exception : ""), "failure", text_or_null(r ? r->failure : ""));
+	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cause", text_or_null(r ? r->cause : ""),
+			 "sentence", text_or_null(r ? r->sentence : ""), "last_ran", text_or_null(r ? r->last : ""),
+			 "exception", text_or_null(r ? r->exception : ""), "failure", text_or_null(r ? r->failure : ""),
+			 "damages", number_or_null(r, r ? r->damages : 0), "skipped_bytes",
+			 number_or_null(r, r ? r->skipped : 0), "unproven_events",
+			 number_or_null(r, r ? r->unproven : 0));
 	return more && json_object_update(json, more) == 0 ? 0 : -ENOMEM;
 }

@@ -7,7 +7,7 @@
 #include "readings.h"
 
 /*
- * Add what is known of CAPTURE to JSON, its description: five members, which are null if it was not read yet.
+ * Add what is known of CAPTURE to JSON, its description: eight members, which are null if it was not read yet.
  * With WANTED the capture is read soon. R may be NULL; then nothing is added. Return 0 or -ENOMEM.
  */
 int reading_json_add(struct readings *r, int64_t capture, bool wanted, json_t *json);

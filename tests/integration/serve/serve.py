@@ -752,6 +752,58 @@ class Tails(Case):
         live.close()
         self.assertEqual(Live(self.server, "/v1/domains/web/live?after=1.0.4.132").status, 200)
 
+    def lives(self, after=""):
+        """Follow the guest's trace by the positions until its run ends. Return its packets, joined, and each header Mprof-Cut."""
+        contents, cuts, position = {}, [], after
+        while True:
+            live = Live(self.server, f"/v1/domains/web/live{position and '?after=' + position}")
+            self.assertEqual(live.status, 200)
+            packets, position = live.rest(), live.headers["Mprof-Position"]
+            cuts += [live.headers["Mprof-Cut"]] * (live.headers["Mprof-Cut"] is not None)
+            for packet in packets:
+                position = advance(position, [packet])
+                contents[int(position.split(".")[2])] = contents.get(int(position.split(".")[2]), b"") + packet[1]
+            if not packets and live.headers["Mprof-Run-State"] == "ended":
+                return contents, cuts
+
+    def test_live_goes_on_behind_damage(self):
+        """A live body ends before bytes that cannot be events. The next one declares them, and goes on behind them as a trace does."""
+        hour = 10**13
+        said = lambda a, b: b"".join(event(hour + 1000 * i, i % 5) for i in range(a, b))
+        damaged = said(0, 6) + b"\xff" * 17 + said(7, 20)
+        first = b"\xff" * 26 + said(40, 50)
+        last = said(60, 70) + b"\xff" * 30
+        self.guest(flags=1, packets=8)
+        self.archive.commit(piece(10, 0, 30, damaged[:170], flags=2, first=hour))
+        live = Live(self.server, "/v1/domains/web/live")
+        self.assertEqual(live.until(1), [(0, said(0, 6))])
+        self.archive.commit(piece(10, 0, 200, damaged[170:], flags=1 | 2, first=hour))
+        self.collector.notify()
+        self.assertEqual(live.rest(), [(0, said(0, 6))])
+        live = Live(self.server, "/v1/domains/web/live?after=1.0.0.132")
+        self.assertEqual((live.headers["Mprof-Cut"], live.headers["Mprof-Position"]), ("bytes=17; packets=1; at=1.0.0.132", "1.0.0.149"))
+        self.assertEqual(live.until(1), [(0, said(7, 20))])
+        self.archive.commit(piece(10, 1, 30, first, flags=1 | 2, first=2**63 - 1), piece(10, 2, 30, last, flags=1 | 2, first=hour + 60000))
+        self.collector.notify()
+        self.assertEqual(live.rest(), [(0, said(7, 20))])
+        self.archive.commit(piece(10, 3, 30, said(80, 90), flags=2, first=hour + 80000))
+        self.archive.commit(
+            "run 1 dir key1 web - -1 ended ended",
+            "capture 1 1 ended -",
+            "range 1 10 0 3 200",
+            f"tail 1 10 3 200 4096 {hour + 80000} {(said(90, 94) + bytes([255]) * 17 + said(95, 99)).hex()}",
+            f"tail 1 10 4 30 4096 {hour + 100000} {(said(100, 104) + bytes([255]) * 40).hex()}",
+        )
+        trace = self.server.get("/v1/domains/web/trace")
+        contents, cuts = self.lives()
+        self.assertEqual(contents, dict(split(trace.body)[0]))
+        cut = [int(re.match(r"bytes=(\d+);", it)[1]) for it in cuts]
+        self.assertEqual(cut, [17, 26, 30, 17, 40])
+        self.assertEqual(trace.headers["Mprof-Cut"], "bytes=130; packets=5; at=1.0.0.132")
+        # A body from any of its positions has the rest, and declares no cut twice.
+        for sequence, offset, cuts in (0, 149, 4), (1, 226, 3), (2, 200, 3), (2, 230, 2), (3, 285, 1), (4, 98, 1), (4, 138, 0):
+            self.assertEqual(len(self.lives(f"1.0.{sequence}.{offset}")[1]), cuts, (sequence, offset))
+
     def tail(self, tail):
         """Write a run that ended with a tail behind packet 5, in the slot of packet 1."""
         self.guest(state="running")
@@ -1701,7 +1753,7 @@ class Service(Case):
             # events do not carry some of them
             optional = {
                 "Domain": {"memtrace"},
-                "Capture": {"cause", "sentence", "last_ran", "exception", "failure", "time_corrected"},
+                "Capture": {"cause", "sentence", "last_ran", "exception", "failure", "damages", "skipped_bytes", "unproven_events", "time_corrected"},
                 "Run": {"began_corrected", "ended_corrected"},
                 "Context": {"time_corrected", "began_corrected"},
             }
