@@ -120,7 +120,7 @@ static struct ring *ring_of(struct writer *wr, int thread, uint64_t time)
 {
 	struct recording *r = wr->r;
 	const struct thread *t = &wr->w->threads[thread];
-	char name[16];
+	char name[24];
 	unsigned i;
 
 	if (wr->ring[thread] == WORLD_NONE) {
