@@ -1,34 +1,27 @@
 /*
  * The page's entry: opens the page that the address names. It is the page of the host or of the hub, the
- * page of a trace or the page of a memory profile. Each page is a class in a module that is imported when it
- * is needed:
+ * page of a trace or the page of a memory profile. Each page is a class:
  *
  *     open(element, view, services) -> page;  page.go(view) -> false if the address names another
  *       page;  page.close()
  */
 import {format, namesTrace, parse} from "./page/address.js";
-import {preload} from "./preload.js";
+import {Engine} from "./engine/engine.js";
+import {HostPage} from "./host/host.js";
+import {showContext} from "./host/host-dialogs.js";
+import {HubPage} from "./hub/hub.js";
+import {MemoryPage} from "./memory/memory.js";
+import {isMemtrace} from "./memory/memory-source.js";
 import {Access} from "./page/access.js";
 import {Api} from "./page/api.js";
 import {takeDrops} from "./page/drop.js";
 import {Events} from "./page/events.js";
-import {imported} from "./page/imports.js";
 import {namesMemory} from "./page/memory-address.js";
 import {Who} from "./page/who.js";
+import {HeapStrip} from "./strip/heap-strip.js";
+import {Timeline} from "./trace/timeline.js";
 
-const PAGES = {
-	host: async () => (await import("./host/host.js")).HostPage,
-	hub: async () => (await import("./hub/hub.js")).HubPage,
-	timeline: async () => (await import("./trace/timeline.js")).Timeline,
-	memory: async () => (await import("./memory/memory.js")).MemoryPage,
-};
-
-/* Import the heap strip of a time line. */
-const STRIP = async () => (await imported(() => import("./strip/heap-strip.js"))).HeapStrip;
-
-/* Show the console and the XenStore of CAPTURE, from API, in a dialog. */
-const CONTEXT = async (api, capture) =>
-	(await imported(() => import("./host/host-dialogs.js"))).showContext(api, capture);
+const PAGES = {host: HostPage, hub: HubPage, timeline: Timeline, memory: MemoryPage};
 
 class Main {
 	constructor(root) {
@@ -42,8 +35,8 @@ class Main {
 			events: new Events(api.url("v1/events"), () => this.checkSession()),
 			who: this.who.element,
 			take: (file, asTrace) => this.take(file, asTrace),
-			strip: STRIP,
-			context: (capture) => CONTEXT(api, capture),
+			strip: HeapStrip,
+			context: (capture) => showContext(api, capture),
 		};
 		this.kind = null;
 		this.page = null;
@@ -59,7 +52,6 @@ class Main {
 	 * trace in the present page; undefined outside of a time line.
 	 */
 	async take(file, asTrace) {
-		const {isMemtrace} = await imported(() => import("./memory/memory-source.js"));
 		const memory = await isMemtrace(file).catch(() => false);
 
 		if (!memory && asTrace) return asTrace();
@@ -120,11 +112,9 @@ class Main {
 		this.page = null;
 		this.kind = kind;
 		this.root.replaceChildren();
-		preload(kind);
+		if (kind === "timeline") Engine.warm();
 		try {
-			const Page = await imported(PAGES[kind], () => turn === this.turn && this.waits());
-			if (turn === this.turn) this.root.replaceChildren();
-			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;
+			const page = await PAGES[kind].open(this.root, view, this.services);
 
 			if (turn === this.turn) this.page = page;
 			else page?.close();
@@ -133,27 +123,16 @@ class Main {
 		}
 	}
 
-	/* Say that the page waits for the server. */
-	waits() {
-		this.say("status", "mprofd-http does not answer. This page goes on when it does.");
-	}
-
-	/* Show a sentence and a link to all guests. */
+	/* Show a sentence and a link to all guests in place of a page. */
 	sorry(error) {
+		const text = document.createElement("p");
 		const back = document.createElement("a");
 
+		text.className = "sorry";
+		text.setAttribute("role", "alert");
 		back.href = format({});
 		back.textContent = "All guests";
-		this.say("alert", `This cannot be shown: ${error.message}. `, back);
-	}
-
-	/* Show PARTS, texts and nodes, in place of a page. ROLE is that of ARIA. */
-	say(role, ...parts) {
-		const text = document.createElement("p");
-
-		text.className = "sorry";
-		text.setAttribute("role", role);
-		text.append(...parts);
+		text.append(`This cannot be shown: ${error.message}. `, back);
 		this.root.replaceChildren(text);
 	}
 }

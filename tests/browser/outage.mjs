@@ -3,7 +3,7 @@ import {ok, reference, test, until} from "./harness.mjs";
 import {recorded, settled as profileSettled} from "./memory-tools.mjs";
 import {drawn, settled} from "./timeline-tools.mjs";
 
-const WAITS = "mprofd-http does not answer. This page goes on when it does.";
+const WAITS = "Trying again…";
 
 /** Open HOST's page in a test that expects failed requests. */
 async function hostPage(t, host) {

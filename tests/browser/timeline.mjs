@@ -1,6 +1,7 @@
 /* The time line, as a user sees it. The tests read the primitives behind the canvas. */
 import {readFileSync} from "node:fs";
 
+import {exact} from "../../client/viewer/page/times.js";
 import {becomes, equal, fail, ok, reference, test, until} from "./harness.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
@@ -891,12 +892,12 @@ test("timeline: the numbers of what is in view follow the view, with their order
 	for (let i = 0; i < 4; i++) await page.keyboard.press("+");
 	await until(async () => (await length()) !== whole);
 	await settled(page);
-	const range = await page.evaluate(async () => {
-		const {exact} = await import("/viewer/page/times.js");
+	const [from, to] = await page.evaluate(() => {
 		const {camera: view} = document.getElementById("page").timeline;
 
-		return `${exact(view.from > view.start ? view.from : view.start)} to ${exact(view.to < view.end ? view.to : view.end)};`;
+		return [view.from > view.start ? view.from : view.start, view.to < view.end ? view.to : view.end].map(String);
 	});
+	const range = `${exact(BigInt(from))} to ${exact(BigInt(to))};`;
 	await panel.locator("p", {hasText: `By the guest's clock ${range}`}).waitFor();
 	equal(await heading.getAttribute("aria-sort"), "descending", "the order after a move");
 

@@ -3,7 +3,7 @@
 Parse the output of `mprofctl export --to html` and `mprofctl view` as a browser would: its policy
 allows exactly its own parts, it loads nothing from elsewhere, guests' texts stand in it only as
 base64, and its trace is the trace. tests/browser/single-file.mjs tests the page in a browser. node
-checks the joining of modules (client/viewer/onefile.py).
+checks the joining of modules (client/viewer/join.py, onefile.py).
 """
 
 import base64
@@ -23,6 +23,10 @@ import sys
 import tempfile
 import time
 import unittest
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/viewer"))
+
+import join
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 PART = sys.argv[3]
@@ -430,7 +434,7 @@ class View(Files):
 
 
 class Joined(Files):
-    """Tests of client/viewer/onefile.py."""
+    """Tests of client/viewer/onefile.py and join.py."""
 
     GOOD = {
         "single-file.js": """import {
@@ -505,8 +509,24 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         with open("out.d", encoding="utf-8") as file:
             self.assertEqual(
                 set(file.read().split()[1:]),
-                {"viewer/" + name for name in (*self.GOOD, *self.STYLES)},
+                {"viewer/" + name for name in (*self.GOOD, *self.STYLES)} | {os.path.join(os.path.dirname(ONEFILE), "join.py")},
             )
+
+    def test_served(self):
+        """A served script knows where its modules would be, and has no comments."""
+        self.write(
+            "viewer/host/a.js",
+            b"/* a remark */\nexport const where = new URL('../b.wasm', import.meta.url).href; // a remark\n"
+            b"export const text = '/* no remark */', /* a remark */ n = 1;\n",
+        )
+        self.write("viewer/main.js", b"""import {where, text} from "./host/a.js";\n\t// a remark\nconsole.log(where, text);\n""")
+        script = join.join(join.Folder("viewer").read, "main.js", served=True)
+        self.assertNotIn("a remark", script.replace("no remark", ""))
+        self.assertIn("b.wasm', new URL(\"host/a.js\", import.meta.url).href).href;\nconst text", script)
+        if not NODE:
+            self.skipTest("there is no node")
+        self.write("served/main.mjs", script.encode())
+        self.assertEqual(self.node("served/main.mjs"), f"file://{os.path.abspath('served/b.wasm')} /* no remark */\n")
 
     def test_without_wasm(self):
         self.join()

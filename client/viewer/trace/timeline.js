@@ -547,13 +547,10 @@ export class Timeline {
 		return tails.map(({stream, time}) => ({from: time, to: summary.streams[stream]?.end ?? time}));
 	}
 
-	/**
-	 * Add the heap strip, unless there is one. Only the service strip() of a page with a server has
-	 * its class.
-	 */
+	/** Add the heap strip, unless there is one. Only a page with a server has the service strip, its class. */
 	async addHeapStrip() {
 		const {state, services, camera, canvasView, selection, tooltip} = this;
-		const Strip = await services.strip?.();
+		const Strip = services.strip;
 
 		if (!Strip || this.heap || state.closed) return;
 		this.heap = new Strip(

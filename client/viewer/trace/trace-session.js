@@ -81,14 +81,16 @@ export class Session {
 			this.notes = source.notes;
 			return this.load(source.parts(), "begin");
 		}
-		this.hooks.progress("Loading the overview", null);
-		this.overview = await source.overview({signal: this.abort.signal});
+		this.hooks.progress(source.running ? "Loading the newest part" : "Loading the overview", null);
+		const live = source.running ? new Live(source) : null;
+		const {signal} = this.abort;
+		[this.overview] = await Promise.all([source.overview({signal}), live?.begin({signal})]);
 		if (!this.overview && !source.running)
 			throw new Error(
 				`${source.title} has no packets: quotas deleted them, or none were recorded.` +
 					(source.mark ? " What else was kept of the guest is under Context, in the list of captures." : ""),
 			);
-		if (source.running) return this.beginLive();
+		if (live) return this.beginLive(live);
 		if (this.overview.bytes <= 2 * SLICE_BYTES) return this.part(null, "begin");
 		this.few = !range && !source.compared;
 		const part = range
@@ -220,11 +222,9 @@ export class Session {
 
 	// Running runs.
 
-	/** Load the newest data of a run that goes on. */
-	async beginLive() {
-		this.live = new Live(this.source);
-		this.hooks.progress("Loading the newest part", null);
-		await this.live.begin({signal: this.abort.signal});
+	/** Make the first model of a run that goes on, of what LIVE has read. */
+	async beginLive(live) {
+		this.live = live;
 		await this.loadLive("begin");
 		this.stepped = performance.now();
 	}

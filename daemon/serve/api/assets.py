@@ -1,7 +1,6 @@
 """Write the viewer's files as C: assets.py OUT DEPFILE DIRECTORY [FILE…]
 
-The output has the pages, styles, scripts and pictures of DIRECTORY and its folders, and each FILE.
-DEPFILE also names the folders, because a new file changes its folder.
+The output has the files that join.py of DIRECTORY makes of the viewer's pages, styles and scripts, and each FILE.
 """
 
 import gzip
@@ -13,7 +12,6 @@ TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
     ".wasm": "application/wasm",
 }
 
@@ -23,31 +21,34 @@ def array(name, data):
     return f"static const uint8_t {name}[] = {{\n" + "".join(f"\t{line},\n" for line in lines) + "};\n"
 
 
-def main(out, depfile, directory, *files):
-    folders, names = [], {path: os.path.basename(path) for path in files}
-    for folder, _, inside in os.walk(directory):
-        folders.append(folder)
-        names |= {path: os.path.relpath(path, directory) for path in (os.path.join(folder, name) for name in inside)}
-    paths = sorted((path for path in names if os.path.splitext(path)[1] in TYPES), key=names.get)
-    arrays, rows = [], []
-    for i, path in enumerate(paths):
+def row(i, name, data):
+    """Return the arrays of the file NAME with the bytes DATA, and its row in the table."""
+    packed = gzip.compress(data, 9, mtime=0)
+    # A file that hardly shrinks gets no second, packed copy in the program.
+    pays = len(packed) < len(data) * 0.9
+    arrays = array(f"plain_{i}", data or b"\n") + (array(f"gzip_{i}", packed) if pays else "")
+    second = f"gzip_{i}, {len(packed)}" if pays else "NULL, 0"
+    tag = hashlib.sha256(data).hexdigest()[:32]
+    return arrays, f'\t{{"{name}", "{TYPES[os.path.splitext(name)[1]]}", "{tag}", plain_{i}, {len(data)}, {second}}},\n'
+
+
+def main(out, depfile, directory, *paths):
+    sys.path.insert(0, directory)
+    sys.dont_write_bytecode = True
+    import join
+
+    texts, used = join.served(directory)
+    files = {name: text.encode() for name, text in texts.items()}
+    for path in paths:
         with open(path, "rb") as f:
-            data = f.read()
-        packed = gzip.compress(data, 9, mtime=0)
-        # A file that hardly shrinks gets no second, packed copy in the program.
-        pays = len(packed) < len(data) * 0.9
-        arrays.append(array(f"plain_{i}", data or b"\n"))
-        arrays.append(array(f"gzip_{i}", packed) if pays else "")
-        name, kind = names[path], TYPES[os.path.splitext(path)[1]]
-        second = f"gzip_{i}, {len(packed)}" if pays else "NULL, 0"
-        tag = hashlib.sha256(data).hexdigest()[:32]
-        rows.append(f'\t{{"{name}", "{kind}", "{tag}", plain_{i}, {len(data)}, {second}}},\n')
+            files[os.path.basename(path)] = f.read()
+    rows = [row(i, name, files[name]) for i, name in enumerate(sorted(files))]
     with open(out, "w", encoding="ascii") as c:
-        c.write('#include "assets.h"\n\n' + "".join(arrays))
-        c.write("\nconst struct asset assets[] = {\n" + "".join(rows) + "};\n")
+        c.write('#include "assets.h"\n\n' + "".join(arrays for arrays, _ in rows))
+        c.write("\nconst struct asset assets[] = {\n" + "".join(text for _, text in rows) + "};\n")
         c.write(f"const size_t assets_count = {len(rows)};\n")
     with open(depfile, "w", encoding="utf-8") as d:
-        d.write(f"{out}: " + " ".join(path.replace(" ", "\\ ") for path in [*folders, *paths]) + "\n")
+        d.write(f"{out}: " + " ".join(path.replace(" ", "\\ ") for path in [join.__file__, *used, *paths]) + "\n")
 
 
 main(*sys.argv[1:])

@@ -28,8 +28,10 @@ import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../launcher"))
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../client/viewer"))
 
 import babeltrace2
+import join
 import launcher
 import parts
 from client import UnixConnection
@@ -1544,12 +1546,9 @@ class Service(Case):
         """The server sends each file of the viewer, by tag and packed, and the page loads nothing
         from elsewhere."""
         types = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-        paths = [os.path.join(folder, name) for folder, _, names in os.walk(VIEWER) for name in names]
-        names = [os.path.relpath(path, VIEWER) for path in paths if os.path.splitext(path)[1] in types]
-        self.assertLessEqual({"main.js", "host/host.js"}, set(names))
-        for name in names:
-            with open(os.path.join(VIEWER, name), "rb") as f:
-                content = f.read()
+        files = {name: text.encode() for name, text in join.served(VIEWER)[0].items() if os.path.splitext(name)[1] in types}
+        self.assertEqual(set(files), {"main.js", "style.css", "worker/worker.js", "worker/heap-worker.js"})
+        for name, content in files.items():
             plain, packed = (self.server.get(f"/viewer/{name}", **h) for h in ({}, {"Accept_Encoding": "gzip, deflate, br, zstd"}))
             self.assertEqual((plain.status, plain.body, plain.headers["Content-Type"]), (200, content, types[os.path.splitext(name)[1]]))
             if packed.headers["Content-Encoding"]:
@@ -1568,6 +1567,8 @@ class Service(Case):
             "index.html",
             "README.md",
             "none.js",
+            "join.py",
+            "host/host.js",
             "..%2Fmain.js",
             "",
             "main.js/",
