@@ -103,7 +103,7 @@ AREAS = {
         ],
     },
     "serve": {
-        "files": ["daemon/serve/*.c", "daemon/serve/**/*.c"],
+        "files": ["daemon/body/*.c", "daemon/serve/*.c", "daemon/serve/**/*.c"],
         "tests": [
             "position",
             "events",

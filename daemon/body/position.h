@@ -1,6 +1,6 @@
 /* A position names a place in a trace: run.stream.sequence.offset in the HTTP API. */
-#ifndef SERVE_POSITION_H
-#define SERVE_POSITION_H
+#ifndef BODY_POSITION_H
+#define BODY_POSITION_H
 
 #include <stdbool.h>
 #include <stdint.h>

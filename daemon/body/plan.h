@@ -2,8 +2,8 @@
  * The plan of a CTF body: its length, its entity tag, the bytes that are cut, its end, and the
  * places where a range of it begins and ends. Plans of long bodies are remembered (plan-cache.h).
  */
-#ifndef SERVE_PLAN_H
-#define SERVE_PLAN_H
+#ifndef BODY_PLAN_H
+#define BODY_PLAN_H
 
 #include "packet-walk.h"
 

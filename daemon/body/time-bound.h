@@ -1,6 +1,6 @@
 /* Compute the latest time that an event of a tail can have. */
-#ifndef SERVE_TIME_BOUND_H
-#define SERVE_TIME_BOUND_H
+#ifndef BODY_TIME_BOUND_H
+#define BODY_TIME_BOUND_H
 
 #include "reader.h"
 

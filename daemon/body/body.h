@@ -1,6 +1,6 @@
 /* The bytes of a planned CTF body: a second walk over the plan's selection emits them. */
-#ifndef SERVE_BODY_H
-#define SERVE_BODY_H
+#ifndef BODY_BODY_H
+#define BODY_BODY_H
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* The JSON of the API: each kind of value and row is written by one function. */
-#ifndef SERVE_JSON_H
-#define SERVE_JSON_H
+#ifndef BODY_JSON_H
+#define BODY_JSON_H
 
 #include <jansson.h>
 

@@ -5,8 +5,8 @@
  * were handed over, the oldest first. A caller that waits for a batch decodes the frames that the
  * thread has not begun, so it never waits for batches of others, and needs no thread.
  */
-#ifndef SERVE_DECODE_THREAD_H
-#define SERVE_DECODE_THREAD_H
+#ifndef BODY_DECODE_THREAD_H
+#define BODY_DECODE_THREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * The memory is bounded: TAIL_RECORDS_MOST records with TAIL_CUTS_MOST cuts together. The record that was not
  * used for the longest time goes first.
  */
-#ifndef SERVE_TAIL_ENDS_H
-#define SERVE_TAIL_ENDS_H
+#ifndef BODY_TAIL_ENDS_H
+#define BODY_TAIL_ENDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Emit one packet of a CTF body: its header, then its content. With ZSTD both are zstd frames, and
  * the stored frames of rows are used where possible.
  */
-#ifndef SERVE_EMIT_H
-#define SERVE_EMIT_H
+#ifndef BODY_EMIT_H
+#define BODY_EMIT_H
 
 #include <mprof/ring.h>
 

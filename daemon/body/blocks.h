@@ -4,8 +4,8 @@
  * A body holds at most BLOCKS_AHEAD blocks, each of BLOCK_BYTES, or of one row if that is longer, and
  * their frames.
  */
-#ifndef SERVE_BLOCKS_H
-#define SERVE_BLOCKS_H
+#ifndef BODY_BLOCKS_H
+#define BODY_BLOCKS_H
 
 #include "decode-thread.h"
 

@@ -2,8 +2,8 @@
  * Single packets of a stream: where they end, their newest events, and how far their unproven bytes
  * are valid. The functions return what the reader returns.
  */
-#ifndef SERVE_PACKET_H
-#define SERVE_PACKET_H
+#ifndef BODY_PACKET_H
+#define BODY_PACKET_H
 
 #include <mprof/event.h>
 

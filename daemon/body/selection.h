@@ -4,8 +4,8 @@
  * A selection does not change: packets that the collector appends later are not in it. The
  * functions return what the reader returns.
  */
-#ifndef SERVE_SELECTION_H
-#define SERVE_SELECTION_H
+#ifndef BODY_SELECTION_H
+#define BODY_SELECTION_H
 
 #include "packet.h"
 #include "position.h"

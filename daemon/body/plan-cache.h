@@ -10,8 +10,8 @@
  * The memory is bounded: PLAN_RECORDS_MOST records of PLAN_MARKS_MOST marks, 1 MiB together. The record that
  * was not used for the longest time goes first.
  */
-#ifndef SERVE_PLAN_CACHE_H
-#define SERVE_PLAN_CACHE_H
+#ifndef BODY_PLAN_CACHE_H
+#define BODY_PLAN_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The offset of a guest's clock to dom0's real-time clock, from the stamps of archived packets, for
  * the metadata of a CTF directory.
  */
-#ifndef SERVE_GUEST_CLOCK_H
-#define SERVE_GUEST_CLOCK_H
+#ifndef BODY_GUEST_CLOCK_H
+#define BODY_GUEST_CLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>

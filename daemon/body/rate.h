@@ -1,6 +1,6 @@
 /* The rate at which a stream is archived. */
-#ifndef SERVE_RATE_H
-#define SERVE_RATE_H
+#ifndef BODY_RATE_H
+#define BODY_RATE_H
 
 #include "reader.h"
 

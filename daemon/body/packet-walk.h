@@ -5,8 +5,8 @@
  * of its tail behind them. Unproven bytes of either are verified event by event, and cut from the first invalid
  * event on. Behind it valid events may go on up to the packet's end; a packet has at most one such hole.
  */
-#ifndef SERVE_PACKET_WALK_H
-#define SERVE_PACKET_WALK_H
+#ifndef BODY_PACKET_WALK_H
+#define BODY_PACKET_WALK_H
 
 #include <mprof/event.h>
 
