@@ -21,6 +21,7 @@ import {Who} from "./page/who.js";
 import {HeapStrip} from "./strip/heap-strip.js";
 import {Timeline} from "./trace/timeline.js";
 
+const ADDRESS_MAX = 80; /* characters of an address that a sentence repeats */
 const PAGES = {host: HostPage, hub: HubPage, timeline: Timeline, memory: MemoryPage};
 
 class Main {
@@ -112,6 +113,10 @@ class Main {
 		this.page = null;
 		this.kind = kind;
 		this.root.replaceChildren();
+		if (!Object.keys(view).length && /^#./.test(location.hash))
+			return this.sorry(
+				new Error(`the address ends with ${location.hash.slice(0, ADDRESS_MAX)}, which names nothing`),
+			);
 		if (kind === "timeline") Engine.warm();
 		try {
 			const page = await PAGES[kind].open(this.root, view, this.services);

@@ -336,3 +336,31 @@ test("timeline: all streams of a guest on one time line, or one of them", async 
 		"a capture has both",
 	);
 });
+
+test("timeline: an address that names nothing is told in the page's words, and no button does nothing", async (t) => {
+	const host = await t.host({rings: {web: reference("small.ctf")}});
+	const usable = (page) =>
+		page.locator(".tl-tools button:visible:enabled").evaluateAll((all) => all.map((it) => it.textContent));
+
+	t.allow(/404/);
+	for (const [hash, words] of [
+		["#domain=none", "No guest none."],
+		["#capture=99", "No such capture."],
+		["#domain=web&run=99", "The guest has no such run."],
+	]) {
+		const page = await t.open(host, `/${hash}`);
+
+		await page.getByRole("alert").getByText(words, {exact: true}).waitFor();
+		ok(!(await page.locator(".tl-about").textContent()).includes("ended"), "nothing is said of a run that is none");
+		equal(await usable(page), ["About", "?"], `buttons at ${hash}`);
+		await t.look(page, "address-of-nothing");
+		await page.close();
+	}
+	const page = await t.open(host, "/#capture=abc");
+
+	await page.getByRole("alert").getByText("This cannot be shown: the address ends with #capture=abc").waitFor();
+	await page.getByRole("link", {name: "All guests"}).click();
+	await page.getByRole("link", {name: "web", exact: true}).first().click();
+	await settled(page);
+	ok((await usable(page)).length >= 8, "buttons of a trace");
+});

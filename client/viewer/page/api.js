@@ -28,12 +28,15 @@ export class Problem extends Error {
 	}
 }
 
+/* The end of a server's sentence that names a route for those who use the API by hand. */
+const ROUTE = / See \/v1\/[^ ]*\.$/;
+
 /** Return a Promise of a Problem for ANSWER, a Response that failed. */
 async function problem(answer) {
 	try {
 		const body = await answer.json();
 
-		return new Problem(String(body.detail).slice(0, 1000), answer.status, body);
+		return new Problem(String(body.detail).replace(ROUTE, "").slice(0, 1000), answer.status, body);
 	} catch {
 		return new Problem(`mprofd-http answered ${answer.status} without a reason`, answer.status);
 	}

@@ -81,6 +81,7 @@ export class Frame {
 		this.alert = make("div", {className: "tl-alert", role: "alert"});
 		this.menu = this.saveMenu();
 		this.element = this.layout();
+		this.usable(false);
 		this.drops();
 	}
 
@@ -169,6 +170,16 @@ export class Frame {
 	 */
 	progress(text, share) {
 		this.message.progress(text, share);
+		if (text === null) this.usable(true);
+	}
+
+	/** Enable what needs a picture if ON is true; else disable it. */
+	usable(on) {
+		const free = new Set([this.liveButton, this.buttons.get("trace"), this.buttons.get("help")]);
+
+		for (const it of [...this.element.querySelectorAll(".tl-tools :is(button, input)"), this.clock])
+			if (!free.has(it)) it.disabled = !on;
+		this.menu.hidden = !on;
 	}
 
 	/**
@@ -183,6 +194,7 @@ export class Frame {
 	 * the page of all guests, and a button to choose a file.
 	 */
 	sorry(text) {
+		this.usable(false);
 		this.message.say(
 			"alert",
 			make("p", {textContent: ended(text)}),

@@ -200,11 +200,16 @@ async function ofDomain(api, view, options) {
 	const path = guestPath({uuid: null, name: view.domain});
 	const domain = await api.json(`${path}?limit=100`, options);
 	const number = view.run ?? domain.run;
-	const run = domain.run_list.find((it) => it.run === number) ?? {streams: domain.streams, state: domain.state};
+	const known = domain.run_list.find((it) => it.run === number);
+	/* A run that is not among the newest ones is an older one, if it is one at all. */
+	const run = known ?? {streams: domain.streams, state: number === domain.run ? domain.state : "ended"};
 
 	return new Remote(api, path, {
 		title: shown(domain.name),
-		about: `run ${number}, ${run.state === "ended" ? (ENDED[run.reason] ?? "ended") : run.state}`,
+		about:
+			known || number === domain.run
+				? `run ${number}, ${run.state === "ended" ? (ENDED[run.reason] ?? "ended") : run.state}`
+				: `run ${number}`,
 		/* Return a Promise of the capture of the run's end, as in the API, or of null. */
 		endCapture: () => endCapture(api, path, domain.name, number),
 		/* Reason of the run's end, one word; null if the run goes on. */
