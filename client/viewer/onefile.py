@@ -9,10 +9,13 @@ import base64
 import gzip
 import hashlib
 import json
+import os
 import re
 import sys
 
 sys.dont_write_bytecode = True
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include"))
+import literal as c_literal
 import join as joined
 from join import STYLES, Folder, Unknown, join
 
@@ -73,10 +76,8 @@ def head(directory, wasm):
 
 def write(out, data):
     with open(out, "w", encoding="ascii") as c:
-        c.write('#include "viewer-page.h"\n\nconst unsigned char viewer_page[] = {\n')
-        for at in range(0, len(data) or 1, 24):
-            c.write("\t" + " ".join(f"{byte}," for byte in data[at : at + 24] or b"\0") + "\n")
-        c.write(f"}};\nconst size_t viewer_page_bytes = {len(data)};\n")
+        c.write('#include "viewer-page.h"\n\n' + c_literal.IGNORE + c_literal.array("const unsigned char viewer_page", data))
+        c.write(f"const size_t viewer_page_bytes = {len(data)};\n")
 
 
 def main(out, depfile, directory, wasm=None):

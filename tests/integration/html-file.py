@@ -6,6 +6,7 @@ base64, and its trace is the trace. tests/browser/single-file.mjs tests the page
 checks the joining of modules (client/viewer/join.py, onefile.py).
 """
 
+import ast
 import base64
 import glob
 import gzip
@@ -475,8 +476,9 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
 
     def page(self):
         with open("out.c", encoding="ascii") as file:
-            numbers = file.read().split("{", 1)[1].split("}")[0]
-        return bytes(int(it) for it in numbers.replace(",", " ").split()).decode()
+            pieces = re.findall(r'^\t"(.*)";?$', file.read(), re.M)
+        # An escape has three octal digits, in C as in Python.
+        return b"".join(ast.literal_eval(f'b"{piece}"') for piece in pieces).decode()
 
     def node(self, *arguments):
         done = subprocess.run([NODE, *arguments], capture_output=True, text=True, timeout=60)

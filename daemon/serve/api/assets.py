@@ -8,6 +8,10 @@ import hashlib
 import os
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../include"))
+import literal
+
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -16,17 +20,13 @@ TYPES = {
 }
 
 
-def array(name, data):
-    lines = [", ".join(str(b) for b in data[i : i + 24]) for i in range(0, len(data), 24)]
-    return f"static const uint8_t {name}[] = {{\n" + "".join(f"\t{line},\n" for line in lines) + "};\n"
-
-
 def row(i, name, data):
     """Return the arrays of the file NAME with the bytes DATA, and its row in the table."""
     packed = gzip.compress(data, 9, mtime=0)
     # A file that hardly shrinks gets no second, packed copy in the program.
     pays = len(packed) < len(data) * 0.9
-    arrays = array(f"plain_{i}", data or b"\n") + (array(f"gzip_{i}", packed) if pays else "")
+    arrays = literal.array(f"static const uint8_t plain_{i}", data)
+    arrays += literal.array(f"static const uint8_t gzip_{i}", packed) if pays else ""
     second = f"gzip_{i}, {len(packed)}" if pays else "NULL, 0"
     tag = hashlib.sha256(data).hexdigest()[:32]
     return arrays, f'\t{{"{name}", "{TYPES[os.path.splitext(name)[1]]}", "{tag}", plain_{i}, {len(data)}, {second}}},\n'
@@ -34,7 +34,6 @@ def row(i, name, data):
 
 def main(out, depfile, directory, *paths):
     sys.path.insert(0, directory)
-    sys.dont_write_bytecode = True
     import join
 
     texts, used = join.served(directory)
@@ -44,7 +43,7 @@ def main(out, depfile, directory, *paths):
             files[os.path.basename(path)] = f.read()
     rows = [row(i, name, files[name]) for i, name in enumerate(sorted(files))]
     with open(out, "w", encoding="ascii") as c:
-        c.write('#include "assets.h"\n\n' + "".join(arrays for arrays, _ in rows))
+        c.write('#include "assets.h"\n\n' + literal.IGNORE + "".join(arrays for arrays, _ in rows))
         c.write("\nconst struct asset assets[] = {\n" + "".join(text for _, text in rows) + "};\n")
         c.write(f"const size_t assets_count = {len(rows)};\n")
     with open(depfile, "w", encoding="utf-8") as d:
