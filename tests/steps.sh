@@ -131,7 +131,7 @@ packages_of() {
 	case $1 in
 	build) echo $packages_build ;;
 	integration)
-		echo curl babeltrace2 xz-utils zstd sqlite3 python3-yaml zsh fish protobuf-compiler ocaml-nox ocaml-dune liblwt-ocaml-dev openssl openssh-client haproxy
+		echo curl babeltrace2 xz-utils zstd sqlite3 python3-yaml zsh fish protobuf-compiler ocaml-nox ocaml-dune liblwt-ocaml-dev libcmdliner-ocaml-dev openssl openssh-client haproxy
 		command -v node >/dev/null || echo nodejs
 		;;
 	lint)
@@ -406,7 +406,7 @@ debian13() {
 	) 9>"$kept/debian13.lock"
 }
 
-# Each class of tests/ocaml5/ocaml5.py counts. The root stays for the next time.
+# Each class of tests/ocaml5/ocaml5.py counts, and the unikernels of tests/xen/mirage.py, compiled with OCaml 5. The root stays for the next time.
 ocaml5() {
 	build_gcc || return 0
 	mkdir -p "$kept/ocaml5"
@@ -418,6 +418,8 @@ ocaml5() {
 		for part in Events Environment Processes Losses Port; do
 			check "ocaml5-$part" python3 -B tests/ocaml5/ocaml5.py "$builds/gcc" "$part"
 		done
+		export MPROF_MIRAGE="$kept/ocaml5/root/mirage/_build/solo5/stand-in"
+		check ocaml5-mirage python3 -B tests/xen/mirage.py "$builds/gcc"
 	) 9>"$kept/ocaml5.lock"
 }
 

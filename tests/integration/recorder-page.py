@@ -18,6 +18,7 @@ import unittest
 
 import daemons
 import mini_os
+import ocaml_library
 import pages
 
 sys.path.insert(0, os.path.join(daemons.HERE, "../xen"))
@@ -137,7 +138,7 @@ class Page(Sections, unittest.TestCase):
     def test_threads(self):
         self.follow("A Linux program in C, with threads", "threads")
 
-    @unittest.skipUnless(shutil.which("ocamlopt") and shutil.which("dune"), "no OCaml with dune here")
+    @unittest.skipUnless(ocaml_library.there(), "no OCaml with dune here")
     def test_ocaml(self):
         """The section of Lwt uses the library that the one before it builds."""
         self.follow("OCaml", "ocaml")
@@ -145,7 +146,7 @@ class Page(Sections, unittest.TestCase):
             self.skipTest("no Lwt here")
         self.follow("OCaml with Lwt", "ocaml")
 
-    @unittest.skipUnless(shutil.which("ocamlopt") and shutil.which("dune"), "no OCaml with dune here")
+    @unittest.skipUnless(ocaml_library.there(), "no OCaml with dune here")
     def test_ocaml_xen(self):
         """The program runs in a guest of tests/xen, whose XenStore is real, and the collector captures its ring."""
         if not publish.sim.store_program("xenstored"):

@@ -597,7 +597,7 @@ class Embedded(Case):
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
 
 
-@unittest.skipUnless(shutil.which("ocamlopt") and shutil.which("dune"), "no OCaml with dune here")
+@unittest.skipUnless(ocaml_library.there(), "no OCaml with dune here")
 class Port(Case):
     """An OCaml program with MProf_xen."""
 
