@@ -1181,3 +1181,25 @@ test("timeline: a file is opened or dropped, and the page asks for it again afte
 	});
 	equal((await camera(page)).from, from, "the view of the address after the file was chosen again");
 });
+
+test("timeline: the paper has the picture and the open panel, and no buttons", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const fire = (name) => page.evaluate((it) => dispatchEvent(new Event(it)), name);
+	const paper = page.locator(".tl-paper > svg");
+
+	await page.keyboard.press("i");
+	await page.getByRole("heading", {name: "In view"}).waitFor();
+	equal(await paper.count(), 0, "pictures on the screen");
+	await fire("beforeprint");
+	await page.emulateMedia({media: "print"});
+	await paper.waitFor();
+	const [of, wide] = await paper.evaluate((it) => [it.getBoundingClientRect().width, innerWidth]);
+	near(of, wide, 20, "the picture's width");
+	for (const shown of [".tl-paper h1", ".tl-panel"]) ok(await page.locator(shown).isVisible(), shown);
+	for (const hidden of [".tl-tools", "#tl-canvas", ".tl-panel header button"])
+		ok(!(await page.locator(hidden).first().isVisible()), `no ${hidden}`);
+	await fire("afterprint");
+	await page.emulateMedia({media: "screen"});
+	await page.locator("#tl-canvas").waitFor();
+	equal(await paper.count(), 0, "pictures after it");
+});

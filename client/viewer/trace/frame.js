@@ -3,6 +3,7 @@
  * the menu "Save", and messages.
  */
 import {CLOCKS} from "./clock.js";
+import {palette} from "../draw/theme.js";
 import {repeat} from "./gestures.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
@@ -80,6 +81,7 @@ export class Frame {
 		this.message = new Message("tl-message");
 		this.alert = make("div", {className: "tl-alert", role: "alert"});
 		this.menu = this.saveMenu();
+		this.paper = make("div", {className: "tl-paper", "aria-hidden": "true"});
 		this.element = this.layout();
 		this.usable(false);
 		this.drops();
@@ -121,6 +123,7 @@ export class Frame {
 			),
 			this.remarks,
 			this.alert,
+			this.paper,
 			make(
 				"div",
 				{className: "tl-body"},
@@ -381,11 +384,10 @@ export class Frame {
 	 */
 	async savePicture(kind) {
 		const {source} = this.session;
-		const {canvasView, says, comparison} = this;
-		const canvasViews = [canvasView, comparison?.canvasView].filter((it) => it?.shown);
+		const {canvasViews} = this;
 		const blob =
 			kind === "svg"
-				? pictureSvg(canvasViews, this.hooks.palette(), `${source.title}: ${says.textContent}`)
+				? new Blob([this.svg(this.hooks.palette())], {type: "image/svg+xml"})
 				: await picturePng(
 						canvasViews.flatMap(({ruler, picture, canvas, areas}) =>
 							[
@@ -399,6 +401,38 @@ export class Frame {
 					);
 
 		download(blob, fileName(source.name, kind));
+	}
+
+	/** The pictures on the screen. */
+	get canvasViews() {
+		return [this.canvasView, this.comparison?.canvasView].filter((it) => it?.shown);
+	}
+
+	/** Return the pictures on the screen as the text of an SVG with the COLOURS of a palette. */
+	svg(colours) {
+		return pictureSvg(this.canvasViews, colours, `${this.session.source.title}: ${this.says.textContent}`);
+	}
+
+	/**
+	 * Print the picture, in light colours and as wide as the paper, and below it the panel that is open. The
+	 * AbortSignal LEAVING removes the listeners.
+	 */
+	prints(leaving) {
+		addEventListener("beforeprint", () => this.fillPaper(), {signal: leaving});
+		addEventListener("afterprint", () => this.paper.replaceChildren(), {signal: leaving});
+	}
+
+	/** Put the picture on the paper, if there is one. */
+	fillPaper() {
+		if (!this.state.session || !this.canvasViews.length) return;
+		const picture = new DOMParser().parseFromString(this.svg(palette(false)), "image/svg+xml").documentElement;
+
+		for (const name of ["width", "height"]) picture.removeAttribute(name);
+		this.paper.replaceChildren(
+			make("h1", {textContent: this.heading.textContent}),
+			make("p", {textContent: `${this.about.textContent}. ${this.says.textContent}`}),
+			document.importNode(picture, true),
+		);
 	}
 
 	/** Save the trace as JSON in the format of Chrome's trace events, which Perfetto reads. */

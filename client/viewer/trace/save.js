@@ -30,8 +30,8 @@ export function download(what, name) {
 }
 
 /**
- * Return the pictures of CANVASVIEWS, with rulers, tracks and overlays, one below the other, as a
- * Blob of SVG. TITLE is the title of the SVG.
+ * Return the pictures of CANVASVIEWS, with rulers, tracks and overlays, one below the other, as the
+ * text of an SVG. TITLE is its title.
  */
 export function pictureSvg(canvasViews, palette, title) {
 	const pictures = canvasViews.map((it) => ({
@@ -44,7 +44,7 @@ export function pictureSvg(canvasViews, palette, title) {
 		unproven: it.unproven,
 	}));
 
-	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});
+	return svg(pictures, palette, title);
 }
 
 /**

@@ -416,6 +416,7 @@ export class Timeline {
 			},
 		);
 		this.frame.closesMenu(this.leaving.signal);
+		this.frame.prints(this.leaving.signal);
 		this.actions = new Actions(
 			{state, camera, canvasView, search, selection, tooltip, panels},
 			{
