@@ -828,6 +828,8 @@ static uint32_t text_write(struct mprof_recorder *r, const struct mprof_text *te
 	mprof_store32(p, ++r->last_text);
 	copy(p + 4, (const uint8_t *)text->text, text->bytes);
 	p[4 + text->bytes] = 0;
+	if (text->counter)
+		p[4 + text->bytes + 1] = text->counter;
 	event_publish(r, bytes);
 	*entry = (struct mprof_recorder_text){.text = text, .sequence = r->sequence, .id = r->last_text};
 	return r->last_text;
@@ -841,14 +843,14 @@ static bool record_interned(struct mprof_recorder *r, enum mprof_extra_kind kind
 			    const struct mprof_text *text)
 {
 	const size_t length = 8 + (number ? 8 : 0) + 4, bytes = EXTRA_FIXED + length;
-	const size_t text_bytes = TEXT_FIXED + text->bytes + 1;
+	const size_t text_bytes = TEXT_FIXED + text->bytes + 1 + (text->counter ? 1 : 0);
 	struct mprof_recorder_text *entry;
 	bool nested;
 	uint64_t ns;
 	uint32_t id;
 	uint8_t *p;
 
-	if (r->compatible || r->busy || text->bytes > MPROF_EXTRA_BYTES_MAX - 5 || !fits(r, text_bytes + bytes))
+	if (r->compatible || r->busy || text->bytes > MPROF_EXTRA_BYTES_MAX - 6 || !fits(r, text_bytes + bytes))
 		return false;
 	if (!enter(r, bytes, &ns, &nested))
 		return !nested;

@@ -15,11 +15,12 @@
 
 enum { COUNTER_RESIDENT, COUNTER_DESCRIPTORS, COUNTER_SWITCHES, COUNTER_LOST, COUNTERS };
 
-static const char *const names[] = {
-	[COUNTER_RESIDENT] = "resident bytes",
-	[COUNTER_DESCRIPTORS] = "open descriptors",
-	[COUNTER_SWITCHES] = "context switches",
-	[COUNTER_LOST] = "mprof-dropped",
+static const struct mprof_text names[] = {
+	[COUNTER_RESIDENT] = MPROF_COUNTER_TEXT("resident bytes", MPROF_COUNTER_GAUGE),
+	[COUNTER_DESCRIPTORS] = MPROF_COUNTER_TEXT("open descriptors", MPROF_COUNTER_GAUGE),
+	/* The sum over the threads that live: it falls when a thread ends, and is no level either. */
+	[COUNTER_SWITCHES] = MPROF_TEXT("context switches"),
+	[COUNTER_LOST] = MPROF_COUNTER_TEXT("mprof-dropped", MPROF_COUNTER_TOTAL),
 };
 
 /* Return the resident memory of PID, bytes, or -1. */
@@ -113,7 +114,7 @@ static void record(struct process *p, uint64_t time, const int64_t *values, bool
 	for (size_t i = 0; i < COUNTERS; i++) {
 		if (values[i] < 0 || (values[i] == p->last[i] && !all))
 			continue;
-		mprof_recorder_counter(&p->counters, values[i], names[i], strlen(names[i]));
+		mprof_recorder_counter_text(&p->counters, values[i], &names[i]);
 		p->last[i] = values[i];
 	}
 }

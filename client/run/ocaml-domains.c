@@ -17,8 +17,11 @@
 
 #include "shared.h"
 
-#define LOST	  "mprof-lost-words"
-#define NO_DOMAIN UINT32_MAX
+#define NO_DOMAIN  UINT32_MAX
+#define NAMES_MAX  64u /* names of counters whose kinds are declared; others are recorded without a kind */
+#define NAME_BYTES 48u
+
+static const struct mprof_text lost_words = MPROF_COUNTER_TEXT("mprof-lost-words", MPROF_COUNTER_TOTAL);
 
 enum domain_state { DOMAIN_NEW, DOMAIN_READY, DOMAIN_REFUSED };
 
@@ -35,6 +38,10 @@ struct domains {
 	struct domain_rings where;
 	uint64_t dropped;
 	struct domain_ring rings[RUN_DOMAIN_RINGS];
+	/* The names of counters with a kind, which the recorders intern. */
+	struct mprof_text names[NAMES_MAX];
+	char texts[NAMES_MAX][NAME_BYTES];
+	uint32_t n_names;
 	int64_t running[MPROF_RUNTIME_RINGS_MAX]; /* by domain: the thread that runs, as the trace has it */
 };
 
@@ -98,8 +105,45 @@ static int64_t thread_id(int64_t id)
 	return (int64_t)(id < 0 ? n - (uint64_t)RUN_ID_RUNTIME : n + (uint64_t)RUN_ID_RUNTIME);
 }
 
+/* Return the kept name of the counter of E; NULL if E declares no kind, or without room. */
+static const struct mprof_text *counter_name(struct domains *d, const struct mprof_raw_event *e)
+{
+	struct mprof_text *name;
+
+	if (!e->type || e->text_bytes > NAME_BYTES)
+		return NULL;
+	for (uint32_t i = 0; i < d->n_names; i++) {
+		name = &d->names[i];
+		if (name->counter == e->type && name->bytes == e->text_bytes &&
+		    !memcmp(name->text, e->text, e->text_bytes))
+			return name;
+	}
+	if (d->n_names == NAMES_MAX)
+		return NULL;
+	memcpy(d->texts[d->n_names], e->text, e->text_bytes);
+	name = &d->names[d->n_names];
+	*name = (struct mprof_text){d->texts[d->n_names++], e->text_bytes, e->type};
+	return name;
+}
+
+/* Record E, a sample of a counter. */
+static void record_sample(struct domains *d, struct mprof_recorder *r, const struct mprof_raw_event *e)
+{
+	const struct mprof_text *name = counter_name(d, e);
+
+	if (e->id == MPROF_EVENT_increase && name)
+		mprof_recorder_increase_text(r, e->number, name);
+	else if (e->id == MPROF_EVENT_increase)
+		mprof_recorder_increase(r, e->number, e->text, e->text_bytes);
+	else if (name)
+		mprof_recorder_counter_text(r, e->number, name);
+	else
+		mprof_recorder_counter(r, e->number, e->text, e->text_bytes);
+}
+
 /* Record E, whose threads have the ids THREAD and OTHER in the trace. The running thread is THREAD. */
-static void record(struct mprof_recorder *r, const struct mprof_raw_event *e, int64_t thread, int64_t other)
+static void record(struct domains *d, struct mprof_recorder *r, const struct mprof_raw_event *e, int64_t thread,
+		   int64_t other)
 {
 	switch (e->id) {
 	case MPROF_EVENT_creates:
@@ -118,10 +162,8 @@ static void record(struct mprof_recorder *r, const struct mprof_raw_event *e, in
 		mprof_recorder_label(r, thread, e->text, e->text_bytes);
 		return;
 	case MPROF_EVENT_increase:
-		mprof_recorder_increase(r, e->number, e->text, e->text_bytes);
-		return;
 	case MPROF_EVENT_counter:
-		mprof_recorder_counter(r, e->number, e->text, e->text_bytes);
+		record_sample(d, r, e);
 		return;
 	case MPROF_EVENT_gc:
 		mprof_recorder_gc(r, (uint64_t)e->number);
@@ -157,7 +199,7 @@ static void turn_to(const struct domains *d, struct domain_ring *r, uint32_t dom
 		record_switch(&r->recorder, d->running[domain]);
 	r->writer = domain;
 	if (r->lost != r->said)
-		mprof_recorder_counter(&r->recorder, (int64_t)r->lost, LOST, sizeof(LOST) - 1);
+		mprof_recorder_counter_text(&r->recorder, (int64_t)r->lost, &lost_words);
 	r->said = r->lost;
 }
 
@@ -178,7 +220,7 @@ static int on_event(void *context, uint32_t domain, const struct mprof_raw_event
 	} else {
 		running = r->recorder.current;
 		r->recorder.current = thread;
-		record(&r->recorder, e, thread, thread_id(e->number));
+		record(d, &r->recorder, e, thread, thread_id(e->number));
 		/* `read` says that the reader runs. */
 		r->recorder.current = e->id == MPROF_EVENT_read ? thread : running;
 	}
@@ -222,7 +264,7 @@ void domains_settle(struct domains *d)
 		if (r->state != DOMAIN_READY || r->lost == r->said)
 			continue;
 		mprof_recorder_at(&r->recorder, r->recorder.last_ns);
-		mprof_recorder_counter(&r->recorder, (int64_t)r->lost, LOST, sizeof(LOST) - 1);
+		mprof_recorder_counter_text(&r->recorder, (int64_t)r->lost, &lost_words);
 		r->said = r->lost;
 	}
 }

@@ -92,10 +92,10 @@ static void labels_write(struct recording *r)
 
 static void counters_write(struct recording *r)
 {
-	static const struct mprof_text running = MPROF_TEXT("vcpu running ns");
-	static const struct mprof_text waiting = MPROF_TEXT("vcpu waiting ns");
-	static const struct mprof_text unsure = MPROF_TEXT("vcpu clock uncertainty ns");
-	static const struct mprof_text odd = MPROF_TEXT("vcpu refused");
+	static const struct mprof_text running = MPROF_COUNTER_TEXT("vcpu running ns", MPROF_COUNTER_TOTAL);
+	static const struct mprof_text waiting = MPROF_COUNTER_TEXT("vcpu waiting ns", MPROF_COUNTER_TOTAL);
+	static const struct mprof_text unsure = MPROF_COUNTER_TEXT("vcpu clock uncertainty ns", MPROF_COUNTER_GAUGE);
+	static const struct mprof_text odd = MPROF_COUNTER_TEXT("vcpu refused", MPROF_COUNTER_TOTAL);
 	uint64_t uncertainty = atomic_load_explicit(&r->clock->uncertainty, memory_order_relaxed);
 
 	mprof_recorder_counter_text(&r->ring, (int64_t)r->ran, &running);
@@ -272,7 +272,7 @@ struct vcpu_recorder *vcpu_recorder_new(struct xenctrl *xenctrl, struct vcpu_are
 /* Write the first events: labels and counters, from which viewers begin. */
 static void recording_begin(struct recording *r)
 {
-	static const struct mprof_text more = MPROF_TEXT("vcpu not sampled");
+	static const struct mprof_text more = MPROF_COUNTER_TEXT("vcpu not sampled", MPROF_COUNTER_GAUGE);
 	uint64_t now = clock_mono();
 
 	time_set(r, now);

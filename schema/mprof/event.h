@@ -32,12 +32,16 @@ enum mprof_shape {
 struct mprof_raw_event {
 	uint64_t timestamp; /* nanoseconds of the guest's clock */
 	uint8_t id;	    /* enum mprof_event_id */
-	uint8_t type;	    /* thread type of a `creates` event, or kind of an `extra`; any value is possible */
-	int64_t context;    /* the context thread; 0 if the event has none */
-	int64_t number;	    /* the payload's thread, amount or duration; 0 if the event has none */
-	const char *text;   /* NULL if the event has none */
-	size_t text_bytes;  /* bytes, without the terminator */
-	size_t bytes;	    /* bytes of the whole event */
+	/*
+	 * Thread type of a `creates` event, or kind of an `extra`; any value is possible. A decoder stores here
+	 * the enum mprof_counter_kind of a `counter` or `increase`.
+	 */
+	uint8_t type;
+	int64_t context;   /* the context thread; 0 if the event has none */
+	int64_t number;	   /* the payload's thread, amount or duration; 0 if the event has none */
+	const char *text;  /* NULL if the event has none */
+	size_t text_bytes; /* bytes, without the terminator */
+	size_t bytes;	   /* bytes of the whole event */
 };
 
 enum mprof_event_status {

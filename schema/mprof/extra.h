@@ -20,6 +20,7 @@ struct mprof_extra {
 	uint16_t flags;	   /* of a RECORDER, and so the next two */
 	uint8_t dialect;
 	uint8_t version;
+	uint8_t counter; /* enum mprof_counter_kind that a TEXT declares */
 };
 
 /* Parse the bytes of a RECORDER behind the kind: N bytes at P. Return as mprof_extra_load(). */
@@ -94,6 +95,8 @@ static inline bool mprof_extra_load(struct mprof_extra *x, const struct mprof_ra
 		return false;
 	x->text = (const char *)p;
 	x->text_bytes = (size_t)(nul - p);
+	if (x->kind == MPROF_EXTRA_TEXT && nul + 1 < end && nul[1] < MPROF_COUNTER_KINDS)
+		x->counter = nul[1];
 	return true;
 }
 

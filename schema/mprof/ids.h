@@ -59,6 +59,18 @@ enum mprof_thread_type {
 };
 
 /*
+ * Kinds of counters: what a sample means. The TEXT of a counter's name can declare one, for the events
+ * INCREASE and COUNTER that use the text. A counter has the first kind that its stream declares.
+ */
+enum mprof_counter_kind {
+	MPROF_COUNTER_UNDECLARED,
+	MPROF_COUNTER_GAUGE,  /* a level that rises and falls: it has no sum and no rate */
+	MPROF_COUNTER_TOTAL,  /* all so far: the difference of two samples is what came between them */
+	MPROF_COUNTER_AMOUNT, /* what came with this one event: the sum of the samples is the whole */
+	MPROF_COUNTER_KINDS,
+};
+
+/*
  * The streams of a guest have numbers below this. Those from here on are mprofd's own (schema/vcpu.md):
  * their times are estimates, from which nobody estimates the guest's clock again.
  */

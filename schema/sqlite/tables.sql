@@ -109,7 +109,8 @@ CREATE TABLE labels (
 CREATE TABLE counters (
 	counter INTEGER PRIMARY KEY,         -- number of the counter, above 0, with holes
 	stream  INTEGER NOT NULL,            -- streams.stream
-	name    TEXT NOT NULL
+	name    TEXT NOT NULL,
+	kind    TEXT                         -- 'gauge'; 'total', all so far; 'amount': sum the samples; NULL: not declared
 );
 
 -- A value of a counter.
@@ -117,7 +118,7 @@ CREATE TABLE samples (
 	sample   INTEGER PRIMARY KEY,        -- number of the sample in order of events, from 1
 	time_ns  INTEGER NOT NULL,
 	counter  INTEGER NOT NULL,           -- counters.counter
-	value    INTEGER NOT NULL,           -- value from now on; a counter that only increases begins at 0; wraps at 64 bits
+	value    INTEGER NOT NULL,           -- value from now on, or an amount; a counter that only increases begins at 0; wraps at 64 bits
 	increase INTEGER,                    -- change that the event gives, also negative; NULL if the event gives the value
 	thread   INTEGER NOT NULL            -- threads.thread of the thread that set the counter
 );

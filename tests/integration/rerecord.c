@@ -34,7 +34,7 @@ static const struct mprof_text *intern(const struct mprof_raw_event *e)
 			return &texts[i];
 	if (n_texts == TEXTS)
 		die("too many texts");
-	texts[n_texts] = (struct mprof_text){e->text, e->text_bytes};
+	texts[n_texts] = (struct mprof_text){e->text, e->text_bytes, MPROF_COUNTER_UNDECLARED};
 	return &texts[n_texts++];
 }
 

@@ -4,10 +4,12 @@ tests/traces/ocaml5 has ring files, and what OCaml's own reader and Eio's own re
 reader is compared with both, event by event; mprofctl is run on the files.
 """
 
+import contextlib
 import json
 import lzma
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -525,6 +527,55 @@ class Command(unittest.TestCase):
             first = ctl("stats", "--json", ring("eio"))
             events = [json.loads(out)["events_by_type"] for _, out, _ in (first, again)]
             self.assertEqual(events[0], events[1])
+
+    def test_kinds(self):
+        """The runtime's amounts are summed, its gauges have no rate, and no export makes a running total of an amount."""
+        values = {}
+        for line in oracle("alloc"):
+            if found := re.match(r"ring=0 t=\d+ counter (\w+) (-?\d+)$", line):
+                values.setdefault(found[1], []).append(int(found[2]))
+        counters = json.loads(ctl("stats", "--json", ring("alloc"))[1])["counters"]
+        amounts = [name for name, it in counters.items() if it["kind"] == "amount"]
+        self.assertEqual(
+            set(amounts),
+            {"minor_promoted", "minor_allocated", "major_allocated_words", "major_allocated_work", "major_dependent_work", "major_extra_work"},
+        )
+        for name in amounts:
+            self.assertEqual((counters[name]["sum"], counters[name]["rate_per_s"]), (sum(values[name]), None), name)
+        self.assertEqual({counters[name]["kind"] for name in counters if name.startswith("major_heap_")}, {"gauge"})
+        for name, it in counters.items():
+            self.assertEqual("sum" in it, it["kind"] == "amount", name)
+            if it["kind"] != "total":
+                self.assertIsNone(it["rate_per_s"], name)
+        # This total is the runtime's own sum of that amount.
+        self.assertEqual(counters["major_alloc_counter"]["kind"], "total")
+        self.assertGreater(counters["major_alloc_counter"]["rate_per_s"], 0)
+        self.assertEqual(counters["major_allocated_work"]["sum"], counters["major_alloc_counter"]["last"])
+        self.assertRegex(ctl("stats", ring("alloc"))[1], r"\nminor_promoted +amount +35 +4536 +0 +0 +131136 +791288 +-\n")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "alloc")
+            self.assertEqual(ctl("export", ring("alloc"), "--to", "chrome", "-o", path)[0], 0)
+            with open(path, encoding="utf-8") as file:
+                drawn = [e["args"]["value"] for e in json.load(file)["traceEvents"] if e["ph"] == "C" and e["name"] == "minor_promoted"]
+            self.assertEqual(drawn, values["minor_promoted"])
+            self.assertEqual(ctl("export", ring("alloc"), "--to", "sqlite", "-o", path)[0], 0)
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                kinds = dict(database.execute("SELECT name, kind FROM counters"))
+                summed = database.execute("SELECT sum(value) FROM samples JOIN counters USING (counter) WHERE name = 'minor_promoted'")
+                self.assertEqual(summed.fetchone()[0], sum(values["minor_promoted"]))
+            self.assertEqual(kinds, {name: it["kind"] for name, it in counters.items()})
+
+    def test_differ(self):
+        """Two runs differ in an amount if its sums do, not if its last samples do."""
+        paths = []
+        with tempfile.TemporaryDirectory() as directory:
+            for n, amounts in ((1, (700, 300)), (2, (300, 700)), (3, (300, 300))):
+                items = [(made.LIFECYCLE, made.START, 9), *((made.COUNTER, 4, amount) for amount in amounts), (made.LIFECYCLE, made.STOP)]
+                paths.append(os.path.join(directory, f"{n}.events"))
+                with open(paths[-1], "wb") as file:
+                    file.write(made.ring_file([[made.item(10**9 + i, *item) for i, item in enumerate(items)]], size=128))
+            self.assertNotIn("minor_promoted", ctl("diff", paths[0], paths[1])[1])
+            self.assertIn("minor_promoted: sum 1000 and 600, largest 700 and 300", ctl("diff", paths[0], paths[2])[1])
 
     def test_damaged(self):
         """A cut file is refused with a sentence; damage in a ring is said, and the rest is read."""

@@ -278,10 +278,12 @@ static bool record_interned(struct model *m, unsigned kind, int64_t a, bool has_
 	put(&f, (uint64_t)a, 8);
 	if (has_b)
 		put(&f, (uint64_t)b, 8);
-	put(&text, 4 + texts[i].bytes + 1, 2);
+	put(&text, 4 + texts[i].bytes + 1 + (texts[i].counter ? 1 : 0), 2);
 	put(&text, MPROF_EXTRA_TEXT, 1);
 	put(&text, 0, 4);
 	put_text(&text, texts[i].text, texts[i].bytes);
+	if (texts[i].counter)
+		put(&text, texts[i].counter, 1);
 	if (m->compatible || !fits(m, 9 + text.n + 9 + f.n + 4))
 		return false;
 	ns = model_time(m);

@@ -36,8 +36,10 @@ static uint32_t any(uint64_t *seed)
 static void program(struct mprof_recorder *r, unsigned n, uint64_t seed, bool durations)
 {
 	for (unsigned i = 0; i < WORDS; i++)
-		words[i] = (struct mprof_text){texts[i], (size_t)snprintf(texts[i], sizeof(texts[i]), "word-%u-%.*s", i,
-									  (int)(i % 20), "01234567890123456789")};
+		words[i] = (struct mprof_text){texts[i],
+					       (size_t)snprintf(texts[i], sizeof(texts[i]), "word-%u-%.*s", i,
+								(int)(i % 20), "01234567890123456789"),
+					       0};
 	while (n--) {
 		const struct mprof_text *word = &words[any(&seed) % WORDS];
 		int64_t thread = any(&seed) % 9, number = (int64_t)any(&seed) - 5000;
@@ -270,6 +272,45 @@ static void test_continued(void)
 	free(whole.lines);
 }
 
+/* The TEXT of a counter's name declares its kind, in each packet that uses the text. */
+static void test_kinds(void)
+{
+	static const struct mprof_text names[] = {
+		MPROF_COUNTER_TEXT("amount", MPROF_COUNTER_AMOUNT), MPROF_COUNTER_TEXT("gauge", MPROF_COUNTER_GAUGE),
+		MPROF_TEXT("none"), MPROF_COUNTER_TEXT("later", MPROF_COUNTER_KINDS), /* a kind of a later version */
+	};
+	static const uint8_t want[] = {MPROF_COUNTER_AMOUNT, MPROF_COUNTER_GAUGE, 0, 0};
+	static _Alignas(8) uint8_t ring[4096];
+	struct mprof_decoder *d = mprof_decoder_new();
+	struct mprof_recorder r;
+	struct mprof_event e;
+	unsigned n = 0;
+
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, sizeof(ring), 2, NULL, NULL), MPROF_RECORDER_OK);
+	for (unsigned i = 0; i < 64; i++) {
+		mprof_recorder_at(&r, 100 + i);
+		if (i % 8 < 4)
+			mprof_recorder_counter_text(&r, i, &names[i % 4]);
+		else
+			mprof_recorder_increase_text(&r, i, &names[i % 4]);
+		mprof_recorder_label_text(&r, 1, &names[0]);
+	}
+	CHECK_EQ_UINT(r.sequence, 1);
+	mprof_decoder_feed(d, ring, sizeof(ring));
+	mprof_decoder_finish(d);
+	while (mprof_decoder_next(d, &e) == MPROF_OK) {
+		if (e.raw.id == MPROF_EVENT_label) {
+			CHECK_EQ_INT(e.raw.type, 0);
+			continue;
+		}
+		CHECK_EQ_INT(e.raw.number, n);
+		CHECK_EQ_INT(e.raw.type, want[n % 4]);
+		n++;
+	}
+	CHECK_EQ_UINT(n, 64);
+	mprof_decoder_free(d);
+}
+
 /* An unknown kind, and bytes that do not fit their kind, are skipped and counted. */
 static void test_skipped(void)
 {
@@ -485,6 +526,7 @@ int main(void)
 	CHECK_RUN(test_wrapped);
 	CHECK_RUN(test_middle);
 	CHECK_RUN(test_continued);
+	CHECK_RUN(test_kinds);
 	CHECK_RUN(test_skipped);
 	CHECK_RUN(test_tail);
 	CHECK_RUN(test_stale);

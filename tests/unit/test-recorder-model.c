@@ -166,7 +166,8 @@ static void texts_make(void)
 	for (unsigned i = 0; i < TEXTS; i++) {
 		size_t n = below(8) ? below(30) : below(1000);
 
-		texts[i] = (struct mprof_text){letters + below(TEXT_MAX - n), n};
+		texts[i] =
+			(struct mprof_text){letters + below(TEXT_MAX - n), n, below(5) ? 0 : (uint8_t)(1 + below(3))};
 	}
 }
 

@@ -779,7 +779,7 @@ static void test_many_texts(void)
 	const char *known[2000];
 
 	for (unsigned i = 0; i < 100; i++)
-		texts[i] = (struct mprof_text){words[i], (size_t)snprintf(words[i], sizeof(words[i]), "word %u", i)};
+		texts[i] = (struct mprof_text){words[i], (size_t)snprintf(words[i], sizeof(words[i]), "word %u", i), 0};
 	for (unsigned packets = 2; packets <= 60; packets += 7) {
 		setup(RING_BYTES, packets);
 		for (unsigned n = 0; n < 3000; n++)
@@ -905,7 +905,7 @@ static void test_declaration(void)
 static void test_interned_drops(void)
 {
 	static char big[RING_BYTES];
-	const struct mprof_text nul = {"a\0b", 3}, huge = {big, 2000}, most = {big, 954};
+	const struct mprof_text nul = {"a\0b", 3, 0}, huge = {big, 2000, 0}, most = {big, 954, 0};
 	struct mprof_recorder *r = &recorder;
 	uint32_t at = FIRST;
 

@@ -1,4 +1,5 @@
 /* Trace statistics, which need bounded memory: texts, ids, threads, counters. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -338,12 +339,75 @@ static void test_counters(void)
 	tally_end(&t);
 	CHECK_EQ_UINT(t.events, 2);
 	CHECK_EQ_UINT(t.counter_count, 1);
-	CHECK_EQ_UINT(t.counters[0].samples, 2);
-	CHECK_EQ_INT(t.counters[0].first, 3);
-	CHECK_EQ_INT(t.counters[0].last, 40);
-	CHECK_EQ_INT(t.counters[0].min, 3);
-	CHECK_EQ_INT(t.counters[0].max, 40);
+	CHECK_EQ_UINT(t.counters[0].range.samples, 2);
+	CHECK_EQ_INT(t.counters[0].range.first, 3);
+	CHECK_EQ_INT(t.counters[0].range.last, 40);
+	CHECK_EQ_INT(t.counters[0].range.min, 3);
+	CHECK_EQ_INT(t.counters[0].range.max, 40);
 	CHECK(!tally_truncated(&t));
+	tally_deinit(&t);
+}
+
+/* Add three samples of KIND to a new tally: 5 at 1 s, 9 at 2 s, 7 at 3 s. Each is an event ID. */
+static void tally_kind(struct tally *t, uint8_t kind, uint8_t id)
+{
+	static const int64_t values[] = {5, 9, 7};
+	struct mprof_raw_event e = {.id = id, .type = kind, .text = "c", .text_bytes = 1};
+
+	tally_init(t, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		e.timestamp = (i + 1) * UINT64_C(1000000000);
+		e.number = values[i];
+		tally_event(t, &e);
+	}
+	tally_end(t);
+	CHECK_EQ_UINT(t->counter_count, 1);
+	CHECK_EQ_INT(t->counters[0].kind, kind < MPROF_COUNTER_KINDS ? kind : MPROF_COUNTER_UNDECLARED);
+}
+
+static double rate_of(const struct tally *t)
+{
+	return mprof_statistics_rate(&t->counters[0].range, (enum mprof_counter_kind)t->counters[0].kind,
+				     t->counters[0].grows);
+}
+
+/* The samples of an amount are summed, and only a total has a rate. */
+static void test_kinds(void)
+{
+	struct tally t, other;
+
+	tally_kind(&t, MPROF_COUNTER_AMOUNT, MPROF_EVENT_counter);
+	tally_kind(&other, MPROF_COUNTER_AMOUNT, MPROF_EVENT_counter);
+	CHECK_EQ_INT(t.counters[0].range.sum, 21);
+	CHECK(isnan(rate_of(&t)));
+	tally_join(&t, &other);
+	CHECK_EQ_INT(t.counters[0].range.sum, 42);
+	CHECK_EQ_INT(t.counters[0].kind, MPROF_COUNTER_AMOUNT);
+	tally_deinit(&other);
+	tally_deinit(&t);
+
+	/* The amount of an `increase` is no change of a value. */
+	tally_kind(&t, MPROF_COUNTER_AMOUNT, MPROF_EVENT_increase);
+	CHECK_EQ_INT(t.counters[0].range.last, 7);
+	CHECK_EQ_INT(t.counters[0].range.sum, 21);
+	tally_deinit(&t);
+
+	tally_kind(&t, MPROF_COUNTER_GAUGE, MPROF_EVENT_increase);
+	CHECK_EQ_INT(t.counters[0].range.last, 21);
+	CHECK_EQ_INT(t.counters[0].range.sum, 0);
+	CHECK(isnan(rate_of(&t)));
+	tally_deinit(&t);
+
+	tally_kind(&t, MPROF_COUNTER_TOTAL, MPROF_EVENT_counter);
+	CHECK(rate_of(&t) == 1.0);
+	tally_deinit(&t);
+
+	/* Without a declaration, only increases show that a counter counts something. */
+	tally_kind(&t, MPROF_COUNTER_UNDECLARED, MPROF_EVENT_counter);
+	CHECK(isnan(rate_of(&t)));
+	tally_deinit(&t);
+	tally_kind(&t, MPROF_COUNTER_KINDS, MPROF_EVENT_increase);
+	CHECK(rate_of(&t) == 8.0);
 	tally_deinit(&t);
 }
 
@@ -380,6 +444,7 @@ int main(void)
 	CHECK_RUN(test_expected_stay);
 	CHECK_RUN(test_running);
 	CHECK_RUN(test_counters);
+	CHECK_RUN(test_kinds);
 	CHECK_RUN(test_many_counters);
 	return check_done();
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/statistics.h>
+
 #include "json.h"
 #include "thread-json.h"
 
@@ -255,12 +257,19 @@ static json_t *unmatched_json(const struct subject *s)
 static json_t *counter_json(const struct subject *s, int side, uint32_t i)
 {
 	const struct mprof_counter *c;
+	const char *kind;
+	json_t *object;
 
 	if (i == MPROF_NONE)
 		return json_null();
 	c = &model(s, side)->counters[i];
-	return json_pack("{sI sI sI}", "last", (json_int_t)model(s, side)->samples[c->last].value, "max",
-			 (json_int_t)c->max, "samples", (json_int_t)c->samples);
+	kind = mprof_counter_kind_name(c->kind);
+	object = json_pack("{sI sI sI so}", "last", (json_int_t)model(s, side)->samples[c->last].value, "max",
+			   (json_int_t)c->max, "samples", (json_int_t)c->samples, "kind",
+			   kind ? json_string(kind) : json_null());
+	if (c->kind == MPROF_COUNTER_AMOUNT)
+		json_object_set_new(object, "sum", json_integer((json_int_t)c->sum));
+	return object;
 }
 
 static json_t *counters_json(const struct subject *s)

@@ -414,13 +414,15 @@ static void show_counters(const json_t *json)
 	for (size_t i = 0; i < n; i++) {
 		const json_t *one = json_array_get(counters, i), *good = answer_get(one, "good");
 		const json_t *bad = answer_get(one, "bad");
+		const char *final;
 
 		fputs("  ", stdout);
 		print_safe(answer_string(one, "counter"));
-		fputs(": last ", stdout);
-		put_value(good, "last");
+		final = json_object_get(good, "sum") || json_object_get(bad, "sum") ? "sum" : "last";
+		printf(": %s ", final);
+		put_value(good, final);
 		fputs(" and ", stdout);
-		put_value(bad, "last");
+		put_value(bad, final);
 		fputs(", largest ", stdout);
 		put_value(good, "max");
 		fputs(" and ", stdout);

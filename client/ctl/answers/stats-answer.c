@@ -3,10 +3,12 @@
  * docs/man/mprofctl.1 lists them.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "ctl.h"
 #include "json.h"
@@ -71,9 +73,23 @@ static json_t *types_json(const struct tally *t)
 
 static json_t *rate_json(const struct tally_counter *c)
 {
-	if (c->last_ns <= c->first_ns)
-		return json_null();
-	return json_real(((double)c->last - (double)c->first) / (double)(c->last_ns - c->first_ns) * 1e9);
+	double rate = mprof_statistics_rate(&c->range, (enum mprof_counter_kind)c->kind, c->grows);
+
+	return c->several || isnan(rate) ? json_null() : json_real(rate);
+}
+
+static json_t *counter_json(const struct tally_counter *c)
+{
+	const struct mprof_statistics_counter *r = &c->range;
+	const char *kind = mprof_counter_kind_name(c->kind);
+	json_t *object =
+		json_pack("{sI sI sI sI sI so so}", "first", (json_int_t)r->first, "last", (json_int_t)r->last, "min",
+			  (json_int_t)r->min, "max", (json_int_t)r->max, "samples", (json_int_t)r->samples, "kind",
+			  kind ? json_string(kind) : json_null(), "rate_per_s", rate_json(c));
+
+	if (c->kind == MPROF_COUNTER_AMOUNT)
+		json_object_set_new(object, "sum", json_integer((json_int_t)r->sum));
+	return object;
 }
 
 static json_t *counters_json(const struct tally *t)
@@ -82,14 +98,10 @@ static json_t *counters_json(const struct tally *t)
 
 	for (uint32_t i = 0; i < t->counter_count; i++) {
 		const struct tally_counter *c = &t->counters[i];
-		json_t *name = c->samples ? label_json(t, c->name) : NULL;
+		json_t *name = c->range.samples ? label_json(t, c->name) : NULL;
 
 		if (name)
-			json_object_set_new(object, json_string_value(name),
-					    json_pack("{sI sI sI sI sI so}", "first", (json_int_t)c->first, "last",
-						      (json_int_t)c->last, "min", (json_int_t)c->min, "max",
-						      (json_int_t)c->max, "samples", (json_int_t)c->samples,
-						      "rate_per_s", rate_json(c)));
+			json_object_set_new(object, json_string_value(name), counter_json(c));
 		json_decref(name);
 	}
 	return object;
@@ -267,31 +279,41 @@ static void add_signed(struct table *t, const json_t *value)
 	table_add(t, text);
 }
 
+static void add_counter(struct table *t, const char *name, const json_t *counter)
+{
+	const json_t *kind = json_object_get(counter, "kind"), *sum = json_object_get(counter, "sum");
+	const json_t *rate = json_object_get(counter, "rate_per_s");
+	char text[32];
+
+	table_add(t, name);
+	table_add(t, json_string_value(kind));
+	add_signed(t, json_object_get(counter, "samples"));
+	add_signed(t, json_object_get(counter, "first"));
+	add_signed(t, json_object_get(counter, "last"));
+	add_signed(t, json_object_get(counter, "min"));
+	add_signed(t, json_object_get(counter, "max"));
+	if (sum)
+		add_signed(t, sum);
+	else
+		table_add(t, NULL);
+	snprintf(text, sizeof(text), "%.1f", json_real_value(rate));
+	table_add(t, json_is_real(rate) ? text : NULL);
+}
+
 static int show_counters(const json_t *json)
 {
-	static const char *const heads[] = {"COUNTER", ">SAMPLES", ">FIRST", ">LAST", ">MIN", ">MAX", ">PER SECOND"};
+	static const char *const heads[] = {"COUNTER", "KIND", ">SAMPLES", ">FIRST",	 ">LAST",
+					    ">MIN",    ">MAX", ">SUM",	   ">PER SECOND"};
 	CLEANUP(table_deinit) struct table t = {0};
-	const json_t *counters = json_object_get(json, "counters"), *rate;
+	const json_t *counters = json_object_get(json, "counters");
 	const char *name;
-	char text[32];
 	json_t *c;
 
 	if (!json_object_size(counters))
 		return CTL_OK;
-	table_init(&t, heads, 7);
+	table_init(&t, heads, ARRAY_SIZE(heads));
 	table_cut(&t);
-	json_object_foreach((json_t *)counters, name, c)
-	{
-		rate = json_object_get(c, "rate_per_s");
-		snprintf(text, sizeof(text), "%.1f", json_real_value(rate));
-		table_add(&t, name);
-		add_signed(&t, json_object_get(c, "samples"));
-		add_signed(&t, json_object_get(c, "first"));
-		add_signed(&t, json_object_get(c, "last"));
-		add_signed(&t, json_object_get(c, "min"));
-		add_signed(&t, json_object_get(c, "max"));
-		table_add(&t, json_is_real(rate) ? text : NULL);
-	}
+	json_object_foreach((json_t *)counters, name, c) add_counter(&t, name, c);
 	putchar('\n');
 	return table_print(&t);
 }

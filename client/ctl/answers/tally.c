@@ -103,26 +103,55 @@ static struct tally_counter *counter_of(struct tally *t, uint32_t name)
 	return c;
 }
 
+/* Return A + B, held at the limits of 64 bits. */
+static int64_t sum(int64_t a, int64_t b)
+{
+	int64_t result;
+
+	if (!__builtin_add_overflow(a, b, &result))
+		return result;
+	return b < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* Let E change the counter C: its value, and what E says of its kind. */
+static void change_counter(struct tally_counter *c, const struct mprof_raw_event *e)
+{
+	bool increase = e->id == MPROF_EVENT_increase;
+
+	if (!c->kind && e->type < MPROF_COUNTER_KINDS)
+		c->kind = e->type;
+	c->grows = !c->begun || (c->grows && increase && e->number >= 0);
+	c->begun = true;
+	/* A guest may give any amount, so the sum may wrap around. */
+	if (increase && c->kind != MPROF_COUNTER_AMOUNT)
+		c->value = (int64_t)((uint64_t)c->value + (uint64_t)e->number);
+	else
+		c->value = e->number;
+}
+
 static void count_sample(struct tally *t, const struct mprof_raw_event *e, uint32_t name, bool inside)
 {
 	struct tally_counter *c = counter_of(t, name);
+	struct mprof_statistics_counter *r;
 
 	if (!c) {
 		t->refused++;
 		return;
 	}
-	/* A guest may give any amount, so the sum may wrap around. */
-	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
+	change_counter(c, e);
 	if (!inside)
 		return;
-	if (!c->samples++) {
-		c->first = c->min = c->max = c->value;
-		c->first_ns = e->timestamp;
+	r = &c->range;
+	if (!r->samples++) {
+		r->first = r->min = r->max = c->value;
+		r->first_ns = e->timestamp;
 	}
-	c->last = c->value;
-	c->last_ns = e->timestamp;
-	c->min = c->value < c->min ? c->value : c->min;
-	c->max = c->value > c->max ? c->value : c->max;
+	r->last = c->value;
+	r->last_ns = e->timestamp;
+	r->min = c->value < r->min ? c->value : r->min;
+	r->max = c->value > r->max ? c->value : r->max;
+	if (c->kind == MPROF_COUNTER_AMOUNT)
+		r->sum = sum(r->sum, c->value);
 }
 
 static void count_gc(struct tally *t, uint64_t ns)
@@ -217,26 +246,33 @@ static uint32_t join_text(struct tally *t, const struct tally *other, uint32_t i
  */
 static void join_counter(struct tally *t, const struct tally *other, const struct tally_counter *from)
 {
+	const struct mprof_statistics_counter *other_range = &from->range;
+	struct mprof_statistics_counter *r;
 	struct tally_counter *c;
 
-	if (!from->samples)
+	if (!other_range->samples)
 		return;
 	c = counter_of(t, join_text(t, other, from->name));
 	if (!c) {
 		t->refused++;
 		return;
 	}
-	if (!c->samples || from->first_ns < c->first_ns) {
-		c->first = from->first;
-		c->first_ns = from->first_ns;
+	c->several = c->several || c->range.samples || from->several;
+	c->kind = !c->range.samples || c->kind == from->kind ? from->kind : MPROF_COUNTER_UNDECLARED;
+	c->grows = from->grows;
+	r = &c->range;
+	if (!r->samples || other_range->first_ns < r->first_ns) {
+		r->first = other_range->first;
+		r->first_ns = other_range->first_ns;
 	}
-	if (!c->samples || from->last_ns >= c->last_ns) {
-		c->last = from->last;
-		c->last_ns = from->last_ns;
+	if (!r->samples || other_range->last_ns >= r->last_ns) {
+		r->last = other_range->last;
+		r->last_ns = other_range->last_ns;
 	}
-	c->min = c->samples && c->min < from->min ? c->min : from->min;
-	c->max = c->samples && c->max > from->max ? c->max : from->max;
-	c->samples += from->samples;
+	r->min = r->samples && r->min < other_range->min ? r->min : other_range->min;
+	r->max = r->samples && r->max > other_range->max ? r->max : other_range->max;
+	r->sum = sum(r->sum, other_range->sum);
+	r->samples += other_range->samples;
 }
 
 static void join_counts(struct tally *t, const struct tally *other)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <mprof/event.h>
+#include <mprof/statistics.h>
 #include <mprof/trace.h>
 
 #include "texts.h"
@@ -14,11 +15,13 @@
 #define TALLY_TYPES (MPROF_THREAD_TYPES + 1) /* the last one counts threads of unknown types */
 struct tally_counter {
 	uint32_t name; /* number of the counter's name in TEXTS of struct tally */
-	uint64_t samples;
 	/* Value after the latest sample, also if that sample is outside of the period. */
 	int64_t value;
-	int64_t first, last, min, max;
-	uint64_t first_ns, last_ns;
+	struct mprof_statistics_counter range; /* the samples inside of the period, without a rate */
+	uint8_t kind;			       /* enum mprof_counter_kind, as the stream declares it first */
+	bool grows;			       /* each sample behind the first is an `increase` of 0 or more */
+	bool begun;			       /* there was a sample, also outside of the period */
+	bool several;			       /* the counters of several streams with one name: there is no rate */
 };
 
 struct tally {

@@ -14,6 +14,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <mprof/statistics.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,6 +81,14 @@ static int64_t clamp(struct sqlite_state *s, uint64_t ns)
 }
 
 /* ---- rows of slice events */
+
+/* Return the name of KIND, an enum mprof_counter_kind, or NULL. */
+static struct table_cell kind_cell(uint8_t kind)
+{
+	const char *name = mprof_counter_kind_name(kind);
+
+	return name ? cell_constant(name) : cell_null;
+}
 
 static struct table_cell raw_text(const struct sqlite_state *s)
 {
@@ -240,7 +250,8 @@ static int on_track(void *context, const struct slice_track *track)
 	bool shared;
 
 	if (track->kind == TRACK_COUNTER)
-		return PUT(s, ROW_COUNTER, cell_number(track->track), cell_number(track->stream), raw_text(s));
+		return PUT(s, ROW_COUNTER, cell_number(track->track), cell_number(track->stream), raw_text(s),
+			   kind_cell(s->raw->type));
 	if (track->kind != TRACK_THREAD)
 		return 0;
 	if (track->renamed)

@@ -250,6 +250,18 @@ static int counter_of(struct slices *slices, struct slice_stream *s, struct slic
 	return slices_put_track(slices, s, &track);
 }
 
+/* Set the value of C as E says. The value of an amount is that of its last event, and no sum of them. */
+static void change_counter(struct slice_counter *c, const struct mprof_raw_event *e)
+{
+	if (!c->kind && e->type < MPROF_COUNTER_KINDS)
+		c->kind = e->type;
+	/* Add without sign, because the amounts come from the guest and the sum may overflow. */
+	if (e->id == MPROF_EVENT_counter || c->kind == MPROF_COUNTER_AMOUNT)
+		c->value = e->number;
+	else
+		c->value = (int64_t)((uint64_t)c->value + (uint64_t)e->number);
+}
+
 int slices_counter(struct slices *slices, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time)
 {
 	struct slice_counter *c;
@@ -270,8 +282,7 @@ int slices_counter(struct slices *slices, struct slice_stream *s, const struct m
 	if (e->id == MPROF_EVENT_increase)
 		slice_add_note(&event, "amount", e->number);
 	s->threads.list[thread].last = s->now;
-	/* Add without sign, because the amounts come from the guest and the sum may overflow. */
-	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
+	change_counter(c, e);
 	event.track = c->track;
 	event.value = c->value;
 	event.actor = s->threads.list[thread].track;

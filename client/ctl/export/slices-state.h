@@ -15,6 +15,7 @@
 struct slice_counter {
 	int64_t value;
 	uint32_t track;
+	uint8_t kind; /* enum mprof_counter_kind, as its stream declares it first */
 };
 
 struct slice_stream {

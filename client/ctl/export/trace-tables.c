@@ -48,7 +48,7 @@ static const struct row_def row_defs[TABLE_ROWS] = {
 			    "failure = ?6, expected = ?7 WHERE thread = ?1", 7},
 	[ROW_THREAD_LABEL] = {"UPDATE threads SET label = ?2 ", "WHERE thread = ?1", 2},
 	[ROW_THREAD_EXPECTED] = {"UPDATE threads SET expected = 1 ", "WHERE thread = ?1", 1},
-	[ROW_COUNTER] = {"INSERT INTO counters VALUES ", "(?, ?, ?)", 3},
+	[ROW_COUNTER] = {"INSERT INTO counters VALUES ", "(?, ?, ?, ?)", 4},
 	[ROW_DURATION] = {"INSERT INTO durations VALUES ", "(NULL, ?, ?, ?, ?, ?, ?)", 6},
 	[ROW_COLLECTION] = {"INSERT INTO collections VALUES ", "(NULL, ?, ?, ?, ?)", 4},
 	[ROW_GAP] = {"INSERT INTO gaps VALUES ", "(NULL, ?, ?, ?, ?)", 4},

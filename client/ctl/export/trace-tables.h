@@ -31,7 +31,7 @@ enum table_row {
 	ROW_THREAD_END,	  /* thread, ended_ns, ending, resolver, became, failure, expected: of a thread that is there */
 	ROW_THREAD_LABEL, /* thread, label: of a thread that is there */
 	ROW_THREAD_EXPECTED, /* thread: one that is there */
-	ROW_COUNTER,	     /* counter, stream, name */
+	ROW_COUNTER,	     /* counter, stream, name, kind */
 	ROW_DURATION,	     /* stream, thread, start_ns, end_ns, duration_ns, name */
 	ROW_COLLECTION,	     /* stream, start_ns, end_ns, duration_ns */
 	ROW_GAP,	     /* stream, after_ns, before_ns, packets */

@@ -81,10 +81,17 @@ enum mprof_drop {
 struct mprof_text {
 	const char *text;
 	size_t bytes;
+	/*
+	 * Kind of the counter of that name: enum mprof_counter_kind (mprof/ids.h). Readers sum the samples of an
+	 * amount, give a rate only to a total, and neither to a gauge. 0 declares nothing.
+	 */
+	uint8_t counter;
 };
 
 /* Initialise a struct mprof_text with a string literal. */
-#define MPROF_TEXT(literal) {(literal), sizeof(literal) - 1}
+#define MPROF_TEXT(literal) {(literal), sizeof(literal) - 1, MPROF_COUNTER_UNDECLARED}
+/* Initialise a struct mprof_text with a string literal, the name of a counter of KIND. */
+#define MPROF_COUNTER_TEXT(literal, kind) {(literal), sizeof(literal) - 1, (kind)}
 
 /*
  * The recorder's state. The caller allocates it and leaves the fields alone. A zeroed recorder is
@@ -318,7 +325,8 @@ static inline void mprof_recorder_should_resolve(struct mprof_recorder *r, int64
 /*
  * The running thread changes the counter NAME, a text of NAME_BYTES bytes.
  * mprof_recorder_increase() adds AMOUNT, which may be negative; mprof_recorder_counter() sets the
- * counter to VALUE. Record the initial value of a counter that is only increased by
+ * counter to VALUE; if the counter is an amount, VALUE is what came with this event. Only the calls that
+ * end with _text declare the counter's kind (struct mprof_text). Record the initial value of a counter that is only increased by
  * mprof_recorder_counter(): without it, viewers let the values begin at 0.
  */
 static inline void mprof_recorder_increase(struct mprof_recorder *r, int64_t amount, const char *name,

@@ -36,11 +36,17 @@ static double apart(int64_t a, int64_t b)
 	return a == b ? 0 : by > most ? 1 : by > 0 ? by / most : 1e-16;
 }
 
+/* Return the value of C that is compared: the sum of an amount, the last value of any other counter. */
+static int64_t final_value(const struct mprof_model_view *v, const struct mprof_counter *c)
+{
+	return c->kind == MPROF_COUNTER_AMOUNT ? c->sum : v->samples[c->last].value;
+}
+
 static double counters_apart(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 {
 	const struct mprof_model_view *g = d->side[GOOD].view, *b = d->side[BAD].view;
 	const struct mprof_counter *x = &g->counters[good], *y = &b->counters[bad];
-	double last = apart(g->samples[x->last].value, b->samples[y->last].value), max = apart(x->max, y->max);
+	double last = apart(final_value(g, x), final_value(b, y)), max = apart(x->max, y->max);
 
 	return last > max ? last : max;
 }

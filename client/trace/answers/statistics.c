@@ -1,6 +1,7 @@
 /* Statistics, from one pass over each array of the model. */
 #include <mprof/statistics.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "thread-label.h"
@@ -10,6 +11,26 @@ struct mprof_statistics {
 	struct mprof_statistics_counter *counters;
 	struct mprof_statistics_thread busiest[MPROF_STATISTICS_BUSIEST];
 };
+
+const char *mprof_counter_kind_name(uint8_t kind)
+{
+	static const char *const names[MPROF_COUNTER_KINDS] = {
+		[MPROF_COUNTER_GAUGE] = "gauge",
+		[MPROF_COUNTER_TOTAL] = "total",
+		[MPROF_COUNTER_AMOUNT] = "amount",
+	};
+
+	return kind < MPROF_COUNTER_KINDS ? names[kind] : NULL;
+}
+
+double mprof_statistics_rate(const struct mprof_statistics_counter *c, enum mprof_counter_kind kind, bool grows)
+{
+	bool counts = kind == MPROF_COUNTER_TOTAL || (kind == MPROF_COUNTER_UNDECLARED && grows);
+
+	if (!counts || !c->samples || c->last_ns <= c->first_ns)
+		return (double)NAN;
+	return ((double)c->last - (double)c->first) / (double)(c->last_ns - c->first_ns) * 1e9;
+}
 
 struct walk {
 	const struct mprof_model_view *v;
@@ -86,6 +107,19 @@ static void count_sample(const struct walk *w, const struct mprof_sample *s)
 	c->last_ns = s->time;
 	c->min = s->value < c->min ? s->value : c->min;
 	c->max = s->value > c->max ? s->value : c->max;
+	if (w->v->counters[s->counter].kind == MPROF_COUNTER_AMOUNT &&
+	    __builtin_add_overflow(c->sum, s->value, &c->sum))
+		c->sum = s->value < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static void rate_counters(const struct walk *w)
+{
+	for (uint32_t i = 0; i < w->v->n_counters; i++) {
+		const struct mprof_counter *c = &w->v->counters[i];
+
+		w->n->counters[i].rate_per_s =
+			mprof_statistics_rate(&w->n->counters[i], (enum mprof_counter_kind)c->kind, c->grows);
+	}
 }
 
 static bool count_labels(const struct walk *w)
@@ -193,6 +227,7 @@ struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *vie
 		count_collection(&w, &view->collections[i]);
 	for (uint32_t i = 0; i < view->n_samples; i++)
 		count_sample(&w, &view->samples[i]);
+	rate_counters(&w);
 	return n;
 }
 

@@ -21,7 +21,7 @@
 
 struct extras {
 	struct map map;	   /* from the id of a text to its index in TEXTS */
-	struct grow texts; /* char *; owned */
+	struct grow texts; /* with their kinds of counters */
 	bool recorders;	   /* give out the events of the kind RECORDER */
 };
 

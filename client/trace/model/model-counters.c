@@ -49,28 +49,45 @@ static uint32_t counter_of(struct mprof_model *m, uint32_t stream, uint32_t name
 			.last = MPROF_NONE,
 			.stream = (uint16_t)stream,
 			.relative = relative,
+			.grows = 1,
 		};
 	map_put(&m->counters, key, i);
 	return i;
 }
 
-uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, const struct mprof_sample *sample,
-		      int64_t number, bool relative)
+/* Take from E what it says of the counter C itself, before C's sample of E is counted. */
+static void note_kind(struct mprof_counter *c, const struct mprof_raw_event *e)
 {
-	uint32_t i = counter_of(m, stream, name, relative), at = m->arrays[MODEL_SAMPLES].n;
+	bool increase = e->id == MPROF_EVENT_increase;
+
+	if (!c->kind && e->type < MPROF_COUNTER_KINDS)
+		c->kind = e->type;
+	/* The first value that is no change: from here on the counter is absolute. */
+	if (!increase || c->kind == MPROF_COUNTER_AMOUNT)
+		c->relative = false;
+	if (c->samples && (!increase || e->number < 0))
+		c->grows = false;
+}
+
+uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, const struct mprof_sample *sample,
+		      const struct mprof_raw_event *e)
+{
+	bool increase = e->id == MPROF_EVENT_increase;
+	uint32_t i = counter_of(m, stream, name, increase), at = m->arrays[MODEL_SAMPLES].n;
 	struct mprof_sample *s = grow_take(&m->arrays[MODEL_SAMPLES], sizeof(*s)), *samples;
 	struct mprof_counter *c = (struct mprof_counter *)m->arrays[MODEL_COUNTERS].items + i;
 
 	samples = m->arrays[MODEL_SAMPLES].items;
+	note_kind(c, e);
 	*s = *sample;
 	s->counter = i;
 	s->previous = c->last;
 	s->next = MPROF_NONE;
-	s->value = number;
-	if (relative)
-		s->value = sum(m, c->samples ? samples[c->last].value : 0, number);
-	else
-		c->relative = false; /* the first absolute value: from here on the counter is absolute */
+	s->value = e->number;
+	if (c->kind == MPROF_COUNTER_AMOUNT)
+		c->sum = sum(m, c->sum, e->number);
+	else if (increase)
+		s->value = sum(m, c->samples ? samples[c->last].value : 0, e->number);
 	if (c->samples)
 		samples[c->last].next = at;
 	else

@@ -300,9 +300,7 @@ static void on_counter(const struct step *step)
 {
 	struct mprof_sample sample = {.time = step->time, .thread = thread_of(step, step->e->context)};
 
-	label_add(step, sample.thread,
-		  counters_add(step->m, step->stream, step->text, &sample, step->e->number,
-			       step->e->id == MPROF_EVENT_increase));
+	label_add(step, sample.thread, counters_add(step->m, step->stream, step->text, &sample, step->e));
 }
 
 static void on_gc(const struct step *step)

@@ -196,12 +196,13 @@ void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, 
 bool counters_reserve(struct mprof_model *m);
 
 /*
- * Add SAMPLE to the counter NAME (a string) of STREAM. The counter's new value is NUMBER, or with
- * RELATIVE its old value plus NUMBER. Return the sample's index. The caller has reserved room for a
- * counter and a sample.
+ * Add SAMPLE to the counter NAME (a string) of STREAM, as the `counter` or `increase` E gives it. The
+ * counter's new value is E's number, or with an `increase` its old value plus that number; the value of an
+ * amount is always E's number. Return the sample's index. The caller has reserved room for a counter and a
+ * sample.
  */
 uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, const struct mprof_sample *sample,
-		      int64_t number, bool relative);
+		      const struct mprof_raw_event *e);
 
 /* Steps of mprof_model_finish(). Return false without memory; then they can be repeated. */
 bool model_counters_scale(struct mprof_model *m);

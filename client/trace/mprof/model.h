@@ -174,6 +174,7 @@ struct mprof_sample {
 struct mprof_counter {
 	int64_t min; /* smallest sample */
 	int64_t max;
+	int64_t sum;   /* sum of all samples of an amount; 0 for other kinds */
 	uint32_t name; /* string */
 	uint32_t scale;
 	uint32_t first; /* first sample */
@@ -185,7 +186,10 @@ struct mprof_counter {
 	 * with the first event of the trace, where the guest's counter may have had another value.
 	 * Else 0.
 	 */
-	uint16_t relative;
+	uint8_t relative;
+	uint8_t kind;  /* enum mprof_counter_kind, as the stream declares it first */
+	uint8_t grows; /* 1 when each sample behind the first is an `increase` of 0 or more; else 0 */
+	uint8_t reserved[7];
 };
 
 /*

@@ -118,6 +118,7 @@ struct mprof_runtime_item {
 	size_t data_bytes;
 	uint16_t id;
 	uint8_t kind; /* enum mprof_runtime_kind */
+	uint8_t counter; /* enum mprof_counter_kind of a counter of the runtime; 0 if it is not known, and for other items */
 };
 
 enum mprof_runtime_damage {

@@ -34,9 +34,22 @@ struct mprof_statistics_counter {
 	int64_t last;
 	int64_t min;
 	int64_t max;
+	int64_t sum;	   /* sum of the samples of an amount, held at 64 bits; 0 for other kinds */
+	double rate_per_s; /* mprof_statistics_rate() */
 	uint64_t first_ns; /* times of the first and of the last sample, ns */
 	uint64_t last_ns;
 };
+
+/*
+ * Return the growth of a counter a second from its first to its last sample in C, or NAN without one. A
+ * counter has a rate if its KIND is a total, or if it has no kind and GROWS (struct mprof_counter), and if
+ * time passed between the two samples. A gauge and an amount have none: of an amount, the sum counts.
+ */
+MPROF_API double mprof_statistics_rate(const struct mprof_statistics_counter *c, enum mprof_counter_kind kind,
+				       bool grows);
+
+/* Return the name of KIND, a constant: "gauge", "total" or "amount"; NULL if it is undeclared or unknown. */
+MPROF_API const char *mprof_counter_kind_name(uint8_t kind);
 
 /* Statistics of all streams together. Both ends of the range are part of the range. */
 struct mprof_statistics_totals {

@@ -4,6 +4,8 @@
  */
 #include <stddef.h>
 
+#include <mprof/ids.h>
+
 #include "array.h"
 #include "runtime-names.h"
 
@@ -71,48 +73,58 @@ static const char *const oxcaml_phases[] = {
 	"minor_dependent",
 };
 
-static const char *const counters[] = {
-	"force_minor_alloc_small",
-	"force_minor_make_vect",
-	"force_minor_set_minor_heap_size",
-	"force_minor_memprof",
-	"minor_promoted",
-	"minor_allocated",
-	"request_major_alloc_shr",
-	"request_major_adjust_gc_speed",
-	"request_minor_realloc_ref_table",
-	"request_minor_realloc_ephe_ref_table",
-	"request_minor_realloc_custom_table",
-	"major_heap_pool_words",
-	"major_heap_pool_live_words",
-	"major_heap_large_words",
-	"major_heap_pool_frag_words",
-	"major_heap_pool_live_blocks",
-	"major_heap_large_blocks",
-	"major_heap_words",
-	"major_allocated_words",
-	"major_allocated_work",
-	"major_dependent_work",
-	"major_extra_work",
-	"major_work_counter",
-	"major_alloc_counter",
-	"major_slice_target",
-	"major_slice_budget",
-	"minor_allocated_words",
-	"minor_promoted_words",
+/*
+ * A counter and its kind, as the runtime means it: `major_heap_*` and the slice's target and budget are levels,
+ * `force_*` and `request_*` count events, `major_work_counter` and `major_alloc_counter` go on since the program
+ * began, and all others are amounts since the last collection or slice.
+ */
+struct counter {
+	const char *name;
+	uint8_t kind; /* enum mprof_counter_kind */
+};
+
+static const struct counter counters[] = {
+	{"force_minor_alloc_small", MPROF_COUNTER_TOTAL},
+	{"force_minor_make_vect", MPROF_COUNTER_TOTAL},
+	{"force_minor_set_minor_heap_size", MPROF_COUNTER_TOTAL},
+	{"force_minor_memprof", MPROF_COUNTER_TOTAL},
+	{"minor_promoted", MPROF_COUNTER_AMOUNT},
+	{"minor_allocated", MPROF_COUNTER_AMOUNT},
+	{"request_major_alloc_shr", MPROF_COUNTER_TOTAL},
+	{"request_major_adjust_gc_speed", MPROF_COUNTER_TOTAL},
+	{"request_minor_realloc_ref_table", MPROF_COUNTER_TOTAL},
+	{"request_minor_realloc_ephe_ref_table", MPROF_COUNTER_TOTAL},
+	{"request_minor_realloc_custom_table", MPROF_COUNTER_TOTAL},
+	{"major_heap_pool_words", MPROF_COUNTER_GAUGE},
+	{"major_heap_pool_live_words", MPROF_COUNTER_GAUGE},
+	{"major_heap_large_words", MPROF_COUNTER_GAUGE},
+	{"major_heap_pool_frag_words", MPROF_COUNTER_GAUGE},
+	{"major_heap_pool_live_blocks", MPROF_COUNTER_GAUGE},
+	{"major_heap_large_blocks", MPROF_COUNTER_GAUGE},
+	{"major_heap_words", MPROF_COUNTER_GAUGE},
+	{"major_allocated_words", MPROF_COUNTER_AMOUNT},
+	{"major_allocated_work", MPROF_COUNTER_AMOUNT},
+	{"major_dependent_work", MPROF_COUNTER_AMOUNT},
+	{"major_extra_work", MPROF_COUNTER_AMOUNT},
+	{"major_work_counter", MPROF_COUNTER_TOTAL},
+	{"major_alloc_counter", MPROF_COUNTER_TOTAL},
+	{"major_slice_target", MPROF_COUNTER_GAUGE},
+	{"major_slice_budget", MPROF_COUNTER_GAUGE},
+	{"minor_allocated_words", MPROF_COUNTER_AMOUNT},
+	{"minor_promoted_words", MPROF_COUNTER_AMOUNT},
 };
 
 #define COUNTERS_COMMON 17u /* counters that all tables have */
 
 /* The counters of OxCaml from COUNTERS_COMMON on. */
-static const char *const oxcaml_counters[] = {
-	"request_minor_realloc_dependent_table",
-	"major_slice_alloc_words",
-	"major_slice_alloc_dependent_words",
-	"major_slice_new_work",
-	"major_slice_total_work",
-	"major_slice_budget",
-	"major_slice_work_done",
+static const struct counter oxcaml_counters[] = {
+	{"request_minor_realloc_dependent_table", MPROF_COUNTER_TOTAL},
+	{"major_slice_alloc_words", MPROF_COUNTER_AMOUNT},
+	{"major_slice_alloc_dependent_words", MPROF_COUNTER_AMOUNT},
+	{"major_slice_new_work", MPROF_COUNTER_AMOUNT},
+	{"major_slice_total_work", MPROF_COUNTER_GAUGE},
+	{"major_slice_budget", MPROF_COUNTER_GAUGE},
+	{"major_slice_work_done", MPROF_COUNTER_AMOUNT},
 };
 
 static const char *const lifecycles[] = {
@@ -147,14 +159,29 @@ const char *runtime_phase_name(enum runtime_family family, uint16_t id)
 	return id < ARRAY_SIZE(phases) ? phases[id] : NULL;
 }
 
-const char *runtime_counter_name(enum runtime_family family, uint16_t id)
+/* Return the counter ID, or NULL where it has no name. */
+static const struct counter *counter_of(enum runtime_family family, uint16_t id)
 {
 	if (id < COUNTERS_COMMON)
-		return counters[id];
+		return &counters[id];
 	if (family == RUNTIME_FAMILY_OXCAML)
-		return id - COUNTERS_COMMON < ARRAY_SIZE(oxcaml_counters) ? oxcaml_counters[id - COUNTERS_COMMON]
+		return id - COUNTERS_COMMON < ARRAY_SIZE(oxcaml_counters) ? &oxcaml_counters[id - COUNTERS_COMMON]
 									  : NULL;
-	return family == RUNTIME_FAMILY_5_3 && id < ARRAY_SIZE(counters) ? counters[id] : NULL;
+	return family == RUNTIME_FAMILY_5_3 && id < ARRAY_SIZE(counters) ? &counters[id] : NULL;
+}
+
+const char *runtime_counter_name(enum runtime_family family, uint16_t id)
+{
+	const struct counter *c = counter_of(family, id);
+
+	return c ? c->name : NULL;
+}
+
+uint8_t runtime_counter_kind(enum runtime_family family, uint16_t id)
+{
+	const struct counter *c = counter_of(family, id);
+
+	return c ? c->kind : MPROF_COUNTER_UNDECLARED;
 }
 
 const char *runtime_lifecycle_name(uint16_t id)

@@ -23,6 +23,8 @@ enum runtime_family {
  */
 const char *runtime_phase_name(enum runtime_family family, uint16_t id);
 const char *runtime_counter_name(enum runtime_family family, uint16_t id);
+/* Return the enum mprof_counter_kind of the counter ID; MPROF_COUNTER_UNDECLARED where it has no name. */
+uint8_t runtime_counter_kind(enum runtime_family family, uint16_t id);
 const char *runtime_lifecycle_name(uint16_t id);
 /* Return true if FAMILY does not tell which name the phase ID, or the counter ID, has. */
 bool runtime_phase_is_unsure(enum runtime_family family, uint16_t id);

@@ -8,15 +8,25 @@
 #include "runtime-translate.h"
 
 #define PACKET_BYTES 16384u
-#define FIXED_MAX    32u     /* bytes of the longest event without its text */
+#define FIXED_MAX    64u     /* bytes of the longest event, and of the text in front of it, without their texts */
 #define COUNT_MAX    0x7fffu /* a reader takes a larger jump of the count for a step back */
+#define NAMES_MAX    64u     /* interned names of a packet; further names of counters declare no kind */
+
+/* The name of a counter, interned with its kind. */
+struct name {
+	uint16_t at; /* offset of the name in the packet */
+	uint16_t bytes;
+	uint8_t kind; /* enum mprof_counter_kind */
+};
 
 struct packet {
 	uint8_t *bytes; /* header first; owned; NULL until the stream's first event */
 	size_t used;
 	uint16_t count;
-	uint16_t jump; /* packets that are missing before this one */
-	bool written;  /* the stream has a packet */
+	uint16_t jump;	    /* packets that are missing before this one */
+	bool written;	    /* the stream has a packet */
+	struct name *names; /* behind BYTES; the name I has the id I + 1 */
+	uint32_t n_names;
 };
 
 struct mprof_runtime_packets {
@@ -63,6 +73,7 @@ static int flush(struct mprof_runtime_packets *p, uint32_t ring)
 	mprof_packet_store(&h, k->bytes);
 	r = p->write(p->context, ring, k->bytes, k->used);
 	k->used = MPROF_PACKET_HEADER_BYTES;
+	k->n_names = 0;
 	k->written = true;
 	k->jump = 0;
 	return r;
@@ -72,8 +83,10 @@ static bool begin(struct packet *p)
 {
 	if (p->bytes)
 		return true;
-	p->bytes = malloc(PACKET_BYTES);
+	p->bytes = malloc(PACKET_BYTES + NAMES_MAX * sizeof(*p->names));
 	p->used = MPROF_PACKET_HEADER_BYTES;
+	if (p->bytes)
+		p->names = (struct name *)(void *)(p->bytes + PACKET_BYTES);
 	return p->bytes;
 }
 
@@ -116,6 +129,63 @@ static size_t store(const struct mprof_raw_event *e, uint8_t *p)
 	return at;
 }
 
+/* Store the header of an event `extra` of KIND at P, with LENGTH bytes behind the kind. Return the place for them. */
+static uint8_t *store_extra(uint8_t *p, uint64_t time, enum mprof_extra_kind kind, size_t length)
+{
+	mprof_store64(p, time);
+	p[8] = MPROF_EVENT_extra;
+	mprof_store16(p + MPROF_EVENT_HEADER_BYTES, (uint16_t)length);
+	p[MPROF_EVENT_HEADER_BYTES + 2] = (uint8_t)kind;
+	return p + MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES;
+}
+
+/* Store the counter's name of E, with its kind, in PACKET. Return its id. */
+static uint32_t store_name(struct packet *packet, const struct mprof_raw_event *e)
+{
+	uint8_t *p = store_extra(packet->bytes + packet->used, e->timestamp, MPROF_EXTRA_TEXT, 4 + e->text_bytes + 2);
+
+	mprof_store32(p, packet->n_names + 1);
+	memcpy(p + 4, e->text, e->text_bytes);
+	p[4 + e->text_bytes] = 0;
+	p[4 + e->text_bytes + 1] = e->type;
+	packet->names[packet->n_names++] =
+		(struct name){(uint16_t)(p + 4 - packet->bytes), (uint16_t)e->text_bytes, e->type};
+	packet->used = (size_t)(p + 4 + e->text_bytes + 2 - packet->bytes);
+	return packet->n_names;
+}
+
+/* Return the id of the counter's name of E in PACKET, which has room for it; 0 if PACKET has too many names. */
+static uint32_t name_id(struct packet *packet, const struct mprof_raw_event *e)
+{
+	for (uint32_t i = 0; i < packet->n_names; i++)
+		if (packet->names[i].kind == e->type && packet->names[i].bytes == e->text_bytes &&
+		    !memcmp(packet->bytes + packet->names[i].at, e->text, e->text_bytes))
+			return i + 1;
+	return packet->n_names < NAMES_MAX ? store_name(packet, e) : 0;
+}
+
+/* Store E, a sample of a counter whose kind is known, in PACKET. Return false if PACKET has too many names. */
+static bool store_sample(struct packet *packet, const struct mprof_raw_event *e)
+{
+	enum mprof_extra_kind kind = e->id == MPROF_EVENT_increase ? MPROF_EXTRA_INCREASE : MPROF_EXTRA_COUNTER;
+	uint32_t id = name_id(packet, e);
+	uint8_t *p;
+
+	if (!id)
+		return false;
+	p = store_extra(packet->bytes + packet->used, e->timestamp, kind, 20);
+	mprof_store64(p, (uint64_t)e->context);
+	mprof_store64(p + 8, (uint64_t)e->number);
+	mprof_store32(p + 16, id);
+	packet->used = (size_t)(p + 20 - packet->bytes);
+	return true;
+}
+
+static bool has_kind(const struct mprof_raw_event *e)
+{
+	return (e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase) && e->type;
+}
+
 static int on_event(void *context, uint32_t ring, const struct mprof_raw_event *e)
 {
 	struct mprof_runtime_packets *p = context;
@@ -126,7 +196,7 @@ static int on_event(void *context, uint32_t ring, const struct mprof_raw_event *
 		return MPROF_RUNTIME_NOMEM;
 	if (k->used + FIXED_MAX + e->text_bytes + 1 > PACKET_BYTES)
 		r = flush(p, ring);
-	if (!r)
+	if (!r && !(has_kind(e) && store_sample(k, e)))
 		k->used += store(e, k->bytes + k->used);
 	return r;
 }

@@ -245,8 +245,8 @@ static void on_counter(struct runtime_step *s)
 {
 	bool increase = strncmp(s->item->name, "request_", 8) == 0 || strncmp(s->item->name, "force_", 6) == 0;
 
-	emit_string(s, increase ? MPROF_EVENT_increase : MPROF_EVENT_counter, s->d->thread, s->item->value,
-		    s->item->name);
+	emit_text(s, increase ? MPROF_EVENT_increase : MPROF_EVENT_counter, s->item->counter, s->d->thread,
+		  s->item->value, s->item->name, strlen(s->item->name));
 }
 
 /* The blocks that were allocated since the last such item, by their size in words. */
@@ -265,7 +265,7 @@ static void on_alloc(struct runtime_step *s)
 			snprintf(name, sizeof(name), "allocated blocks#%" PRIu32 "0-%" PRIu32 "9 words", i - 9, i - 9);
 		else
 			snprintf(name, sizeof(name), "allocated blocks#100 words and more");
-		emit_string(s, MPROF_EVENT_increase, s->d->thread, blocks, name);
+		emit_text(s, MPROF_EVENT_increase, MPROF_COUNTER_TOTAL, s->d->thread, blocks, name, strlen(name));
 	}
 }
 

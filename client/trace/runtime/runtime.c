@@ -395,6 +395,8 @@ static int pass_item(struct mprof_runtime *r, const struct mprof_runtime_sink *s
 	}
 	if ((words && words != raw->n) || !set_payload(&item, raw))
 		return report_damage(r, sink, i, MPROF_RUNTIME_DAMAGE_ITEM);
+	if (raw->kind == MPROF_RUNTIME_COUNTER)
+		item.counter = runtime_counter_kind(r->family, raw->id);
 	r->totals.items++;
 	return sink->item(sink->context, i, &item);
 }

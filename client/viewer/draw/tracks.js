@@ -111,13 +111,18 @@ function amount(name, n) {
 	return unit ? unit[2](BigInt(n)) : n.toLocaleString("en");
 }
 
-/** Return the caption of a counter: its name, the range of its values, and a guess of their unit. */
-export function caption({name, min, max, scaleMin, scaleMax}) {
+/**
+ * Return the caption of a counter: its name, the range of its values, a guess of their unit, and the sum if each
+ * sample is an amount.
+ */
+export function caption({name, min, max, scaleMin, scaleMax, kind, sum, samples}) {
 	const unit = unitOf(name)?.[0];
 	const scale =
 		scaleMin === undefined || (scaleMin === min && scaleMax === max)
 			? ""
 			: `, scale ${amount(name, scaleMin)} to ${amount(name, scaleMax)}`;
 
-	return `${name}  ${amount(name, min)} to ${amount(name, max)}${unit ? ` (${unit}?)` : ""}${scale}`;
+	const all = kind === "amount" ? `, ${amount(name, sum)} in ${samples.toLocaleString("en")} samples` : "";
+
+	return `${name}  ${amount(name, min)} to ${amount(name, max)}${unit ? ` (${unit}?)` : ""}${all}${scale}`;
 }

@@ -154,6 +154,15 @@ function counters(stats, sheet) {
 	});
 	const columns = [
 		{key: "name", title: "counter", value: (row) => row.name},
+		{key: "kind", title: "kind", value: (row) => row.kind ?? ""},
+		value("samples", "samples"),
+		{
+			key: "sum",
+			title: "sum",
+			number: true,
+			value: (row) => row.sum ?? 0n,
+			text: (row) => (row.sum === undefined ? "" : number(row.sum)),
+		},
 		value("first", "first"),
 		value("last", "last"),
 		value("min", "least"),

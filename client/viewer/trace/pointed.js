@@ -97,7 +97,8 @@ export function sentences(kind, about, clock) {
 		return [`${called(actor)} ${verb} ${called(other)}`, `at ${clock.at(time)}${time >= other.start ? after : ""}`];
 	}
 	if (kind === "counter") {
-		const {name, value, time, before, to} = about;
+		const {name, kind, value, time, before, to} = about;
+		if (kind === "amount") return [`${name}: ${value} with one event`, `at ${clock.at(time)}`];
 		const change = before === null ? "" : `, before ${before} (${value >= before ? "+" : ""}${value - before})`;
 
 		return [`${name}: ${value}`, `since ${clock.at(time)}${change}`, `for ${span(to - time)}`];

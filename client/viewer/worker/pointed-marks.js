@@ -62,7 +62,7 @@ export class Pointed {
 	}
 
 	/**
-	 * Return the last sample of counter ITEM at or before TIME: {name, value, time, before, from, to}.
+	 * Return the last sample of counter ITEM at or before TIME: {name, kind, value, time, before, from, to}.
 	 * BEFORE is the value of the sample before it, or null. The counter has VALUE FROM its time TO
 	 * that of the next sample, or to the end of its stream. Return null if there is no such sample.
 	 */
@@ -80,6 +80,7 @@ export class Pointed {
 		const from = get(sample, "time");
 		return {
 			name: counter.name,
+			kind: counter.kind,
 			value: get(sample, "value"),
 			time: from,
 			from,

@@ -1,5 +1,5 @@
 /* The statistics of a range of time of a trace (<mprof/statistics.h>). */
-import {COUNTERS_MAX, need} from "./wasm.js";
+import {COUNTERS_MAX, counterKind, need} from "./wasm.js";
 
 const MARKED_MAX = 1000; /* most threads in the member `should_resolve` of an answer */
 
@@ -21,10 +21,11 @@ export class RangeStatistics {
 			counters = {};
 
 		for (let i = 0; i < this.trace.get("n_counters") && i < COUNTERS_MAX; i++) {
-			const {samples, first, last, min, max, first_ns, last_ns} = wasm.object(
+			const {samples, first, last, min, max, sum, rate_per_s} = wasm.object(
 				"mprof_statistics_counter",
 				base + i * size,
 			);
+			const kind = counterKind(this.trace.item("counters", "mprof_counter", i, "kind"));
 
 			if (samples)
 				counters[this.#counterName(i)] = {
@@ -33,7 +34,9 @@ export class RangeStatistics {
 					min,
 					max,
 					samples: Number(samples),
-					rate_per_s: last_ns > first_ns ? (Number(last - first) / Number(last_ns - first_ns)) * 1e9 : null,
+					kind,
+					...(kind === "amount" ? {sum} : {}),
+					rate_per_s: Number.isNaN(rate_per_s) ? null : rate_per_s,
 				};
 		}
 		return counters;

@@ -9,7 +9,7 @@ import {Area} from "./area.js";
 import {RangeStatistics} from "./range-statistics.js";
 import {Scene} from "./scene.js";
 import {Explanations} from "./explanations.js";
-import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, decoder, names} from "./wasm.js";
+import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, counterKind, decoder, names} from "./wasm.js";
 
 const PIECE_BYTES = 1 << 20; /* most bytes that are copied to the wasm at once */
 const LABELS_MAX = 1000; /* most labels of a thread in an answer */
@@ -250,10 +250,11 @@ export class Trace {
 
 	/** Return COUNTER, a struct mprof_counter as an object, in the form of summary(). */
 	#counter(counter, index) {
-		const {min, max, samples, stream, scale} = counter;
+		const {min, max, sum, samples, stream, scale} = counter;
+		const kind = counterKind(counter.kind);
 		const [scaleMin, scaleMax] = ["min", "max"].map((it) => this.item("scales", "mprof_scale", scale, it));
 
-		return {index, name: this.counterName(counter), min, max, scaleMin, scaleMax, samples, stream};
+		return {index, name: this.counterName(counter), min, max, scaleMin, scaleMax, samples, stream, kind, sum};
 	}
 
 	/** Return the counter INDEX in the form of summary(), or null if summary() does not list it. */

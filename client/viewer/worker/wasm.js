@@ -11,6 +11,9 @@
  */
 
 export const COUNTERS_MAX = 65536; /* most counters of a trace that are sent to the page */
+/** Names of enum mprof_counter_kind, as in the answers of mprofctl. */
+const COUNTER_KINDS = [null, "gauge", "total", "amount"];
+export const counterKind = (kind) => COUNTER_KINDS[kind] ?? null;
 export const UINT64_MAX = (1n << 64n) - 1n;
 export const decoder = new TextDecoder();
 
