@@ -70,6 +70,23 @@ static void check_explanation(struct mprof_explanation *explanation, const struc
 	}
 }
 
+static void check_waits(const struct mprof_model_view *v, const struct mprof_why *why,
+			struct mprof_explanation *explanation)
+{
+	struct mprof_waits *waits = mprof_waits_new(v, why);
+	const struct mprof_waits_group *groups;
+	uint32_t n;
+
+	require(waits != NULL && mprof_waits_shown(waits) <= v->n_threads);
+	groups = mprof_waits_groups(waits, &n);
+	for (uint32_t i = 0; i < n && i < 5; i++) {
+		require(groups[i].threads <= v->n_threads && groups[i].kind < MPROF_WAITS_KINDS);
+		check_explanation(explanation, v, mprof_explanation_group(explanation, &groups[i]));
+	}
+	check_explanation(explanation, v, mprof_explanation_rest(explanation, waits));
+	mprof_waits_free(waits);
+}
+
 static void check_explanations(const struct mprof_model_view *v)
 {
 	struct mprof_why *why = mprof_why_new(v);
@@ -82,6 +99,7 @@ static void check_explanations(const struct mprof_model_view *v)
 		check_explanation(explanation, v, mprof_explanation_why(explanation, i));
 	}
 	check_explanation(explanation, v, mprof_explanation_last(explanation, 0));
+	check_waits(v, why, explanation);
 	require(mprof_explanation_thread(explanation, v->n_threads) == MPROF_CORRUPT);
 	mprof_explanation_free(explanation);
 	mprof_why_free(why);

@@ -129,7 +129,7 @@ class Page(Sections, unittest.TestCase):
     @unittest.skipUnless(os.path.exists(os.path.join(BUILD, "client/run/mprof-run")), "mprof-run is not built here")
     def test_unchanged(self):
         """The shell waits until both threads wait, and the keeper has found the lines where; a person is slower."""
-        waiting = "until mprofctl why missed.$! 2>&1 | grep -q 'which waits on .*pthread_cond_wait in work'; do sleep 0.05; done"
+        waiting = "until mprofctl why missed.$! 2>&1 | grep -q 'waits on .*pthread_cond_wait in work'; do sleep 0.05; done"
         self.follow("A Linux program, unchanged", "unchanged", {"./missed &": f"./missed & {waiting}"})
 
     def test_c(self):

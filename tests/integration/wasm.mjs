@@ -171,9 +171,10 @@ const said = (story) => story.map((line) => line.map((piece) => piece.text).join
 
 function checkWhy(name, trace, file) {
 	const theirs = text.decode(run(mprofctl, "why", file).out),
-		{answers} = trace.why(null);
+		{answers, rest, should_resolve: marked} = trace.why(null);
 
 	for (const answer of answers) check(theirs.includes(said(answer.story)), `${name}: why says ${said(answer.story)}`);
+	if (!marked) check(theirs.includes(said(rest)), `${name}: why says ${said(rest)}`);
 	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
 }
 

@@ -274,7 +274,7 @@ class Others(unittest.TestCase):
         self.assertEqual(json.loads(run("threads", "-", "--json", stdin=b"")[1]), {"threads": []})
         code, out, said = run("why", "-", stdin=b"")
         self.assertEqual((code, said), (0, ""))
-        self.assertIn("no thread is marked", out)
+        self.assertEqual(out, "the trace has no event\nlast: no thread ran\n")
 
     def test_like_dump(self):
         """`threads` lists every thread of a dump, with its type, time and end."""
@@ -330,19 +330,48 @@ class Others(unittest.TestCase):
         self.assertIn("thread 3 (Unknown), which 1 has become, should resolve and never did\n", run("why", "-", stdin=packet(events))[1])
 
     def test_many_answers(self):
-        """Too many threads are only counted, a long chain is cut, and no label controls a terminal."""
+        """Threads that wait for one thing are one answer, too many answers are only counted, a long chain is cut, and no label
+        controls a terminal."""
         events = b""
         for i in range(1000):
             events += event(10, number(i), number(i + 1)) + event(5, number(i), b"__should_resolve\0") + event(5, number(i), b"\x1b[2J\xff\0")
         data = packet(events)
         code, text, said = run("why", "-", "--json", stdin=data)
-        got = json.loads(text)
-        self.assertEqual((code, len(got["answers"]), got["left_out"]), (0, 100, 900))
+        (answer,) = json.loads(text)["answers"]
+        self.assertEqual((code, answer["asked"], answer["waiting"], answer["waiting_marked"], answer["cause"]), (0, 999, 1000, 1000, None))
+        self.assertIn("\n999 more threads wait for the same, or behind it\n", run("why", "-", stdin=data)[1])
+        got = json.loads(run("why", "-", "--json", "--all", stdin=data)[1])
+        self.assertEqual((len(got["answers"]), got["left_out"]), (1000, 0))
         self.assertEqual((got["answers"][0]["links"], len(got["answers"][0]["chain"])), (1000, 64))
-        code, text, said = run("why", "-", stdin=data)
+        text = run("why", "-", "0", stdin=data)[1]
         self.assertIn("and so on over 936 threads", text)
-        self.assertIn("note: 900 more threads are left out", text)
         self.assertNotIn("\x1b", text + run("threads", "-", stdin=data)[1])
+        events = b"".join(event(10, number(i), number(i + 1)) + event(5, number(i), b"__should_resolve\0") for i in range(0, 2000, 2))
+        got = json.loads(run("why", "-", "--json", stdin=packet(events))[1])
+        self.assertEqual((len(got["answers"]), got["left_out"], got["waits"]["groups"]), (100, 900, 1000))
+        self.assertIn("note: 900 more answers are left out", run("why", "-", stdin=packet(events))[1])
+
+    def test_unmarked(self):
+        """Without marks and without a name, the answer has each cause once, then the longest waits of named threads, and says
+        that nothing is stuck only if the trace would show it."""
+        circle = event(10, number(1), number(2)) + event(10, number(2), number(1))
+        behind = b"".join(event(10, number(10 + i), number(1)) for i in range(200))
+        waits = b"".join(event(10, number(1000 + i), number(2000 + i)) + event(5, number(1000 + i), b"w%d\0" % i) for i in range(8))
+        got = json.loads(run("why", "-", "--json", stdin=packet(waits + circle + behind))[1])
+        first = got["answers"][0]
+        self.assertEqual((got["waits"]["groups"], got["waits"]["causes"], got["waits"]["shown"], got["should_resolve"]), (9, 1, 6, 0))
+        self.assertEqual((first["cause"], first["thread"], first["waiting"], first["waiting_marked"]), ("deadlock", 1, 202, 0))
+        self.assertEqual([one["label"] for one in got["answers"][1:]], [f"w{i}" for i in range(5)])
+        text = run("why", "-", stdin=packet(circle + behind))[1]
+        self.assertEqual(text.count("deadlock: "), 1)
+        self.assertIn("\n200 more threads wait for the same, or behind it\n", text)
+        self.assertLess(len(text.splitlines()), 10)
+        self.assertIn("no cause of a hang is proven: each of these waits may still end\n", run("why", "-", stdin=packet(waits))[1])
+        read = event(10, number(1), number(2)) + event(2, number(3), number(2)) + event(1, number(1), number(2)) + event(2, number(3), number(1))
+        self.assertIn(
+            "the trace has no thread that waits at its end. A wait would not be here: the trace begins at 0.000000005.\n",
+            run("why", "-", stdin=packet(read))[1],
+        )
 
     def test_hostile(self):
         """Randomly changed bytes give valid JSON."""
@@ -374,12 +403,22 @@ class Arp(unittest.TestCase):
         self.assertIn("missed wake-up: 4453", run("why", f"{PUBLIC}/arp-bad.ctf")[1])
 
     def test_good(self):
-        self.assertEqual(ask(f"{PUBLIC}/arp-good.ctf")["answers"], [])
+        got = ask(f"{PUBLIC}/arp-good.ctf")
+        self.assertEqual((got["waits"]["causes"], {one["cause"] for one in got["answers"]}), (0, {None}))
         code, out, said = run("why", f"{PUBLIC}/arp-good.ctf")
         self.assertEqual((code, said), (0, ""))
+        self.assertIn("\nno cause of a hang is proven: each of these waits may still end\n", out)
         self.assertNotIn("missed", out)
         (waited,) = [one for one in ask(f"{PUBLIC}/arp-good.ctf", "Wait for ARP*")["answers"] if one["thread"] == 4472]
         self.assertEqual((waited["verdict"], waited["resolution"]["thread"]), ("resolved", 4453))
+
+    def test_healthy(self):
+        """No cause of a trace of a program that did not hang, whole, wrapped, or seen while it ran."""
+        paths = [f"{PUBLIC}/{name}.ctf.xz" for name in ("net", "parallelisation-a", "parallelisation-b", "parallelisation-c")]
+        paths += [f"{TRACES}/{name}.ctf.xz" for name in ("small", "wrapped", "wrapped-dense", "countwrap", "oddsize", "eio")]
+        paths += [f"{os.path.dirname(PUBLIC)}/live/snap-{n:02}.ctf" for n in range(20)]
+        for path in paths:
+            self.assertEqual(json.loads(run("why", "--json", path)[1])["waits"]["causes"], 0, path)
 
     def test_an_idle_wait_is_no_fault(self):
         """A thread that waits for the next packet when the trace ends has missed nothing: the

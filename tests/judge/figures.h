@@ -38,6 +38,10 @@
 	X(AREA_SUMS, "area-sums", "area: they ran and waited while they lived")                 \
 	X(EXPORTS, "exports", "export: the sum of the durations of a name")                     \
 	X(LOST, "lost", "stats: N packets are missing")                                         \
+	X(IS_CAUSE, "is-cause", "why: this is the cause of a hang")                             \
+	X(CAUSE_LISTED, "cause-listed", "why: each proven cause is listed without a name")      \
+	X(WAITING, "waiting", "why: N threads wait for the same")                               \
+	X(NOTHING_STUCK, "nothing-stuck", "why: nothing here is stuck")                         \
 	X(NAMED_WHOLE, "named-whole", "the cause of a hang, with everything visible, is named") \
 	X(NAMED_HIDDEN, "named-hidden", "the cause of a hang that the rest proves is named")
 

@@ -93,10 +93,10 @@ void history_make(struct history *h, uint64_t seed)
 		h->hiding.kinds = 0;
 }
 
-static json_t *ask(const struct history *h, const char *verb)
+static json_t *ask(const struct history *h, const char *verb, const char *option)
 {
 	int code;
-	json_t *answer = answers_ask(verb, h->path, NULL, &code);
+	json_t *answer = answers_ask(verb, h->path, option, &code);
 
 	if (!answer)
 		fprintf(stderr, "%s printed no JSON, and ended with %d\n", verb, code);
@@ -121,8 +121,9 @@ static bool judge_more(const struct history *h, const struct trial *t)
 static bool judge_process(struct history *h, struct figures *f)
 {
 	const struct trial t = {f, &h->world, &h->recording};
-	json_t *why = ask(h, "why"), *threads = ask(h, "threads"), *stats = ask(h, "stats");
-	bool good = why && threads && stats;
+	json_t *why = ask(h, "why", "--all"), *causes = ask(h, "why", NULL), *threads = ask(h, "threads", NULL),
+	       *stats = ask(h, "stats", NULL);
+	bool good = why && causes && threads && stats;
 
 	f->whole = recording_is_whole(&h->recording);
 	if (good) {
@@ -130,10 +131,12 @@ static bool judge_process(struct history *h, struct figures *f)
 		/* A cause needs the order of times. */
 		if (!h->hiding.step)
 			truth_of_causes(&t, why);
+		truth_of_groups(&t, causes, why);
 		truth_of_threads(&t, threads);
 		truth_of_stats(&t, stats);
 	}
 	json_decref(why);
+	json_decref(causes);
 	json_decref(threads);
 	json_decref(stats);
 	return good && judge_more(h, &t);

@@ -374,3 +374,64 @@ void truth_of_why(const struct trial *t, const json_t *why)
 	json_array_foreach(json_object_get(why, "answers"), i, answer) judge_answer(t, answer, healthy);
 	json_array_foreach(json_object_get(why, "last"), i, answer) judge_last(t, answer);
 }
+
+/* Return whether GROUPS has the cause NAME. */
+static bool has_cause(const json_t *groups, const char *name)
+{
+	json_t *answer;
+	size_t i;
+
+	json_array_foreach(json_object_get(groups, "answers"), i, answer)
+	{
+		const char *cause = answers_text(answer, "cause");
+
+		if (cause && strcmp(cause, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Check that each proven cause of an answer of ALL is one of GROUPS. Return the number of unresolved threads of ALL. */
+static int64_t judge_listed(const struct trial *t, const json_t *groups, const json_t *all)
+{
+	static const char *const causes[][2] = {
+		{"circle", "deadlock"}, {"missed-signal", "missed-wakeup"}, {"holder-ended", "holder-ended"}};
+	json_t *answer;
+	int64_t n = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(all, "answers"), i, answer)
+	{
+		const char *verdict = answers_text(answer, "verdict");
+
+		n += strcmp(verdict, "resolved") != 0;
+		for (size_t k = 0; k < sizeof(causes) / sizeof(causes[0]); k++)
+			if (strcmp(verdict, causes[k][0]) == 0)
+				SAY(t, CAUSE_LISTED, has_cause(groups, causes[k][1]), "no %s", causes[k][1]);
+	}
+	return n;
+}
+
+void truth_of_groups(const struct trial *t, const json_t *groups, const json_t *all)
+{
+	const json_t *waits = json_object_get(groups, "waits");
+	int64_t unresolved = judge_listed(t, groups, all), marked = 0;
+	json_t *answer;
+	size_t i;
+
+	json_array_foreach(json_object_get(groups, "answers"), i, answer)
+	{
+		const char *cause = answers_text(answer, "cause");
+		struct entity e = entity_of(t, answer);
+
+		marked += answers_number(answer, "waiting_marked");
+		if (cause)
+			SAY(t, IS_CAUSE, e.thread == WORLD_NONE || world_stuck(t->world, e.thread, t->recording->until),
+			    "%s of thread %d", cause, e.thread);
+	}
+	/* Without marks the answer has not all groups. */
+	if (answers_number(groups, "should_resolve"))
+		SAY(t, WAITING, marked == unresolved, "%" PRId64 " of %" PRId64, marked, unresolved);
+	if (answers_number(waits, "groups") == 0 && json_is_null(json_object_get(waits, "coverage")))
+		SAY(t, NOTHING_STUCK, is_healthy(t), "a thread is");
+}

@@ -15,6 +15,8 @@ struct trial {
 
 /* ANSWER is what `why`, `threads` or `stats` printed of the recording. */
 void truth_of_why(const struct trial *t, const json_t *why);
+/* GROUPS is what `why` printed without a name, ALL what it printed with --all. */
+void truth_of_groups(const struct trial *t, const json_t *groups, const json_t *all);
 void truth_of_threads(const struct trial *t, const json_t *answer);
 void truth_of_stats(const struct trial *t, const json_t *answer);
 /* ANSWER is what `diff` printed of the recording and itself. */

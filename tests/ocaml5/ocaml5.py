@@ -298,7 +298,7 @@ class Events(Case):
         directory = self.directory(process.pid)
 
         def answer():
-            done = subprocess.run([program("mprofctl"), "why", directory], capture_output=True, text=True, check=False)
+            done = subprocess.run([program("mprofctl"), "why", "--all", directory], capture_output=True, text=True, check=False)
             return done.stdout
 
         self.until(lambda: "deadlock: each thread of this cycle waits for the next" in answer())

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <mprof/waits.h>
+
 #include "story.h"
 
 #define MANY	    200000u
@@ -41,6 +43,7 @@ static void does(struct story *s, struct line line)
 static void check_steps(struct story *s, int64_t first)
 {
 	struct mprof_why_answer a;
+	struct mprof_waits *waits;
 	uint64_t most = 0;
 	uint32_t thread0;
 
@@ -55,6 +58,11 @@ static void check_steps(struct story *s, int64_t first)
 		most = steps > most ? steps : most;
 		CHECK(a.verdict != MPROF_WHY_RESOLVED);
 	}
+	steps = 0;
+	waits = mprof_waits_new(s->v, s->w);
+	CHECK(waits != NULL);
+	CHECK(steps > MANY && steps < (uint64_t)INDEX_STEPS * MANY);
+	mprof_waits_free(waits);
 	CHECK(most > 0);
 	CHECK(most < STEPS_MOST);
 	if (most >= STEPS_MOST)
@@ -135,11 +143,33 @@ static void test_gaps(void)
 	check_steps(&s, 10);
 }
 
+/* A long chain of threads that wait for each other, which ends in a cycle. */
+static void test_chain(void)
+{
+	struct mprof_waits *waits;
+	struct story s;
+	uint32_t n;
+
+	begin(&s, 0);
+	for (uint32_t i = 0; i < MANY; i++)
+		does(&s, (struct line)DOES(10 + i, try_read, 10 + i, 11 + i));
+	does(&s, (struct line)DOES(10 + MANY, try_read, 10 + MANY, MANY / 2));
+	steps = 0;
+	story_end(&s);
+	waits = mprof_waits_new(s.v, s.w);
+	CHECK(waits && steps < (uint64_t)INDEX_STEPS * MANY);
+	CHECK_EQ_UINT(mprof_waits_groups(waits, &n)[0].threads, MANY + 1);
+	CHECK_EQ_UINT(n, 1);
+	mprof_waits_free(waits);
+	story_deinit(&s);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_missed);
 	CHECK_RUN(test_woken);
 	CHECK_RUN(test_taken);
 	CHECK_RUN(test_gaps);
+	CHECK_RUN(test_chain);
 	return check_done();
 }

@@ -134,6 +134,7 @@ static json_t *holder_json(const struct subject *s, const struct mprof_why_answe
 	json_object_set_new(object, "ended_ns",
 			    holder->flags & MPROF_THREAD_RESOLVED ? modeller_time(holder->end) : json_null());
 	json_object_set_new(object, "itself", json_boolean(a->cycle));
+	json_object_set_new(object, "outside", json_boolean(a->outside));
 	return object;
 }
 
@@ -167,7 +168,37 @@ static void put_condition(const struct subject *s, const struct mprof_why_answer
 	json_object_set_new(object, "elsewhere", json_boolean(a->elsewhere));
 }
 
-json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread)
+/* Set the members of OBJECT on the group of threads that wait for the same. */
+static void put_group(const struct mprof_waits_group *group, json_t *object)
+{
+	const char *cause = mprof_waits_name(group->kind);
+
+	json_object_set_new(object, "cause", cause ? json_string(cause) : json_null());
+	json_object_set_new(object, "waiting", json_integer(group->threads));
+	json_object_set_new(object, "waiting_marked", json_integer(group->marked));
+}
+
+json_t *why_waits_json(const struct modeller *m, const struct mprof_waits *waits)
+{
+	const struct subject t = {.m = m, .view = m->view};
+	struct mprof_coverage c = {0};
+	uint32_t n, causes = 0;
+	const struct mprof_waits_group *groups;
+
+	if (!waits)
+		return json_null();
+	groups = mprof_waits_groups(waits, &n);
+	while (causes < n && mprof_waits_name(groups[causes].kind))
+		causes++;
+	for (uint32_t i = 0; i < m->view->n_streams && c.hole == MPROF_HOLE_NONE; i++)
+		if (modeller_leads(m, i))
+			mprof_waits_coverage(waits, i, &c);
+	return json_pack("{sI sI sI so}", "groups", (json_int_t)n, "causes", (json_int_t)causes, "shown",
+			 (json_int_t)mprof_waits_shown(waits), "coverage", coverage_json(&t, &c));
+}
+
+json_t *why_json(const struct modeller *m, const struct mprof_why *w, const struct mprof_waits_group *group,
+		 uint32_t thread)
 {
 	const struct subject t = {.m = m, .w = w, .view = m->view};
 	const struct mprof_thread *it = &m->view->threads[mprof_why_final(w, thread)];
@@ -178,6 +209,8 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	object = who(&t, a.thread, it->created);
 	if (!object)
 		return NULL;
+	if (group)
+		put_group(group, object);
 	json_object_set_new(object, "asked", json_integer(m->view->threads[thread].id));
 	json_object_set_new(object, "should_resolve", json_boolean(it->flags & MPROF_THREAD_SHOULD_RESOLVE));
 	json_object_set_new(object, "created_ns", modeller_time(it->created));
@@ -262,28 +295,45 @@ static void put_explanation(const struct mprof_explanation *explanation, struct 
 	putchar('\n');
 }
 
-static void show_notes(const json_t *json, uint32_t answers)
+/* Print what the N answers leave open. WAITS is NULL if the user names a thread. Return an exit code. */
+static int show_rest(const json_t *json, struct mprof_explanation *explanation, struct timing *timing,
+		     const struct mprof_waits *waits, uint32_t n)
 {
 	json_int_t marked = answer_count(json, "should_resolve");
+	uint32_t pieces;
 
 	if (answer_count(json, "left_out"))
-		printf("note: %" JSON_INTEGER_FORMAT " more threads are left out\n", answer_count(json, "left_out"));
-	if (!answers && !marked)
-		puts("no thread is marked as one that should resolve; name a thread to ask about it");
-	else if (!answers)
-		printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
+		printf("note: %" JSON_INTEGER_FORMAT " more answers are left out\n", answer_count(json, "left_out"));
+	if (!waits)
+		return 0;
+	if (marked) {
+		if (!n)
+			printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
+		return 0;
+	}
+	if (mprof_explanation_rest(explanation, waits) != MPROF_OK)
+		return say_memory();
+	mprof_explanation_pieces(explanation, &pieces);
+	if (pieces)
+		put_explanation(explanation, timing);
+	return 0;
 }
 
-int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing, const uint32_t *threads,
-	     uint32_t n, const struct modeller *last)
+int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing,
+	     const struct mprof_waits *waits, const struct mprof_waits_group *groups, uint32_t n,
+	     const struct modeller *last)
 {
+	int r;
+
 	for (uint32_t i = 0; i < n; i++) {
-		if (mprof_explanation_why(explanation, threads[i]) != MPROF_OK)
+		if (mprof_explanation_group(explanation, &groups[i]) != MPROF_OK)
 			return say_memory();
 		put_explanation(explanation, timing);
 		putchar('\n');
 	}
-	show_notes(json, n);
+	r = show_rest(json, explanation, timing, waits, n);
+	if (r)
+		return r;
 	for (uint32_t i = 0; last && i < last->view->n_streams; i++) {
 		if (!modeller_leads(last, i))
 			continue;

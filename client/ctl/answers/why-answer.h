@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <mprof/explanation.h>
+#include <mprof/waits.h>
 #include <mprof/why.h>
 
 #include "modeller.h"
@@ -15,10 +16,16 @@
 #define WHY_LINKS_MAX 64u
 
 /*
- * Return the reason why THREAD waits, as a JSON object. The caller decrefs the object.
- * docs/man/mprofctl.1 lists its keys. Return NULL without memory.
+ * Return the reason why THREAD waits, as a JSON object. GROUP is its group, or NULL if the user names
+ * the thread. The caller decrefs the object. docs/man/mprofctl.1 lists its keys. Return NULL without memory.
  */
-json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread);
+json_t *why_json(const struct modeller *m, const struct mprof_why *w, const struct mprof_waits_group *group,
+		 uint32_t thread);
+/*
+ * Return how many groups of waiting threads WAITS has, and whether a thread can wait unseen, as JSON; null
+ * if WAITS is NULL. The caller decrefs it.
+ */
+json_t *why_waits_json(const struct modeller *m, const struct mprof_waits *waits);
 /*
  * Return the threads that ran last, as a JSON array with one object for each guest. The caller
  * decrefs the array. Return NULL without memory.
@@ -26,11 +33,12 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w);
 
 /*
- * Print as text the object JSON that `why --json` prints: the explanation of each of the N THREADS,
- * and the threads that ran last in each guest of LAST, NULL = none. EXPLANATION is scratch space, and TIMING
+ * Print as text the object JSON that `why --json` prints: the explanation of each of the N GROUPS,
+ * what WAITS (NULL: the user names a thread) leaves open, and the threads that ran last in each guest of LAST, NULL = none. EXPLANATION is scratch space, and TIMING
  * shows times. Return an exit code.
  */
-int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing, const uint32_t *threads,
-	     uint32_t n, const struct modeller *last);
+int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing,
+	     const struct mprof_waits *waits, const struct mprof_waits_group *groups, uint32_t n,
+	     const struct modeller *last);
 
 #endif

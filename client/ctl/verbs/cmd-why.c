@@ -1,13 +1,15 @@
 /*
  * `mprofctl why`: explain why threads wait.
  *
- * With --json the answers are printed as JSON. For people libmprof turns the answers into sentences
+ * Without a name the answer has each distinct thing that threads wait for once, the causes of a hang first
+ * (<mprof/waits.h>). With --json the answers are printed as JSON. For people libmprof turns the answers into sentences
  * (<mprof/explanation.h>).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "end-reason.h"
 #include "input.h"
@@ -17,6 +19,7 @@
 #include "why-answer.h"
 
 #define ANSWERS_MAX 100u
+#define ALL_MAX	    10000u /* answers with --all */
 
 CLEANUP_DEFINE(struct mprof_explanation, mprof_explanation_free)
 
@@ -30,10 +33,13 @@ struct query {
 	struct modeller modeller;
 	const struct period *period; /* borrowed */
 	struct mprof_why *why;
-	uint8_t *chosen; /* flags of each thread */
-	uint32_t n;	 /* number of answers, also of those beyond ANSWERS_MAX */
-	/* Threads of the first ANSWERS_MAX answers, in the order of the answers. */
-	uint32_t answered[ANSWERS_MAX];
+	struct mprof_waits *waits; /* NULL if the user names a thread */
+	bool all;		   /* list every thread that waits, not each thing that threads wait for once */
+	uint8_t *chosen;	   /* flags of each thread */
+	uint32_t n;		   /* number of answers, also of those beyond MAX */
+	uint32_t max;		   /* most answers that are given */
+	/* The first MAX answers. One about a single thread has only THREAD. */
+	struct mprof_waits_group *answered;
 	/* Number of threads that the program marked to be resolved. */
 	uint32_t marked;
 	json_t *answers;
@@ -41,9 +47,11 @@ struct query {
 
 static void query_deinit(struct query *q)
 {
+	q->waits = mprof_waits_free(q->waits);
 	q->why = mprof_why_free(q->why);
 	modeller_deinit(&q->modeller);
 	free(q->chosen);
+	free(q->answered);
 	json_decref(q->answers);
 }
 
@@ -88,35 +96,73 @@ static bool choose_labelled(struct query *q, const char *glob)
 	return true;
 }
 
+/* Count in Q->marked the threads of the period that the program marked to be resolved. */
+static void count_marked(struct query *q)
+{
+	const struct mprof_model_view *v = q->modeller.view;
+
+	for (uint32_t i = 0; i < v->n_expectations; i++)
+		q->marked += in_period(q, v->expectations[i].thread) &&
+			     !(v->threads[v->expectations[i].final].flags & MPROF_THREAD_ROOT);
+}
+
 /*
- * Choose the threads that the program marked to be resolved and that never were. Count all marked
- * threads in Q->marked.
+ * Choose the threads that the program marked to be resolved and that never were; if it marked none, all threads
+ * that wait.
  */
-static void choose_expected(struct query *q)
+static void choose_all(struct query *q)
 {
 	const struct mprof_model_view *v = q->modeller.view;
 
 	for (uint32_t i = 0; i < v->n_expectations; i++) {
 		const struct mprof_expectation *e = &v->expectations[i];
 
-		if (!in_period(q, e->thread) || (v->threads[e->final].flags & MPROF_THREAD_ROOT))
-			continue;
-		q->marked++;
-		if (!(v->threads[e->final].flags & MPROF_THREAD_RESOLVED))
+		if (in_period(q, e->thread) &&
+		    !(v->threads[e->final].flags & (MPROF_THREAD_RESOLVED | MPROF_THREAD_ROOT)))
 			q->chosen[e->thread] = CHOSEN;
 	}
+	for (uint32_t i = 0; i < v->n_threads && !v->n_expectations; i++)
+		if (in_period(q, i) && mprof_why_final(q->why, i) == i && mprof_why_link(q->why, i) != MPROF_NONE)
+			q->chosen[i] = CHOSEN;
 }
 
+/* Choose the threads with the id or the label NAME. Without a name group all threads that wait, and choose with --all. */
 static bool choose(struct query *q, const char *name)
 {
+	q->max = q->all ? ALL_MAX : ANSWERS_MAX;
+	q->answered = malloc(q->max * sizeof(*q->answered));
 	q->chosen = calloc((size_t)q->modeller.view->n_threads + 1, 1);
-	if (!q->chosen)
+	if (!q->answered || !q->chosen)
 		return false;
-	choose_expected(q);
-	if (!name)
+	count_marked(q);
+	if (name)
+		return choose_id(q, name) || choose_labelled(q, name);
+	if (q->all)
+		choose_all(q);
+	q->waits = mprof_waits_new(q->modeller.view, q->why);
+	return q->waits != NULL;
+}
+
+/* Append the answer about GROUP to Q->answers, or count it. Return false without memory. */
+static bool put_answer(struct query *q, const struct mprof_waits_group *group)
+{
+	if (q->n++ >= q->max)
 		return true;
-	memset(q->chosen, 0, q->modeller.view->n_threads);
-	return choose_id(q, name) || choose_labelled(q, name);
+	q->answered[q->n - 1] = *group;
+	return json_array_append_new(q->answers,
+				     why_json(&q->modeller, q->why, group->threads ? group : NULL, group->thread)) == 0;
+}
+
+/* Append the answers for the groups of threads that wait. Return false without memory. */
+static bool answer_groups(struct query *q)
+{
+	uint32_t n, shown = mprof_waits_shown(q->waits);
+	const struct mprof_waits_group *groups = mprof_waits_groups(q->waits, &n);
+
+	for (uint32_t i = 0; i < shown && i < n; i++)
+		if (in_period(q, groups[i].thread) && !put_answer(q, &groups[i]))
+			return false;
+	return true;
 }
 
 /*
@@ -135,9 +181,7 @@ static bool answer(struct query *q, bool resolved)
 		    !(v->threads[final].flags & MPROF_THREAD_RESOLVED) == resolved)
 			continue;
 		q->chosen[final] |= ANSWERED;
-		if (q->n < ANSWERS_MAX)
-			q->answered[q->n] = i;
-		if (q->n++ < ANSWERS_MAX && json_array_append_new(q->answers, why_json(&q->modeller, q->why, i)) < 0)
+		if (!put_answer(q, &(struct mprof_waits_group){.thread = i}))
 			return false;
 	}
 	return true;
@@ -149,17 +193,18 @@ static json_t *query_json(struct query *q, const struct input *in)
 	json_t *object;
 
 	q->answers = json_array();
-	if (!q->answers || !answer(q, false) || !answer(q, true))
+	if (!q->answers || !(q->waits && !q->all ? answer_groups(q) : answer(q, false) && answer(q, true)))
 		return NULL;
 	for (unsigned int i = 0; i < in->streams; i++) {
 		lost += in->stream[i].totals.lost_packets;
 		unproven += in->stream[i].totals.unproven;
 	}
-	object = json_pack("{sO sI sI sI sI sI sI so}", "answers", q->answers, "left_out",
-			   (json_int_t)(q->n > ANSWERS_MAX ? q->n - ANSWERS_MAX : 0), "should_resolve",
-			   (json_int_t)q->marked, "lost_packets", (json_int_t)lost, "cut_bytes",
-			   (json_int_t)in->cut_bytes, "damages", (json_int_t)in->damages, "unproven_events",
-			   (json_int_t)unproven, "last", why_last_json(&q->modeller, q->why));
+	object = json_pack("{sO sI so sI sI sI sI sI so}", "answers", q->answers, "left_out",
+			   (json_int_t)(q->n > q->max ? q->n - q->max : 0), "waits",
+			   why_waits_json(&q->modeller, q->waits), "should_resolve", (json_int_t)q->marked,
+			   "lost_packets", (json_int_t)lost, "cut_bytes", (json_int_t)in->cut_bytes, "damages",
+			   (json_int_t)in->damages, "unproven_events", (json_int_t)unproven, "last",
+			   why_last_json(&q->modeller, q->why));
 	return object;
 }
 
@@ -174,7 +219,7 @@ static int show(const struct query *q, const json_t *json, struct timing *timing
 
 	if (!explanation)
 		return say_memory();
-	return why_show(json, explanation, timing, q->answered, q->n < ANSWERS_MAX ? q->n : ANSWERS_MAX,
+	return why_show(json, explanation, timing, q->waits, q->answered, q->n < q->max ? q->n : q->max,
 			last ? &q->modeller : NULL);
 }
 
@@ -212,7 +257,8 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
 	CLEANUP(query_deinit) struct query a = {0};
-	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, true), printed;
+	const struct option_def own[] = {{"--all", NULL, NULL, &a.all}};
+	int r = trace_args_parse(&args, ctl, argc, argv, own, ARRAY_SIZE(own), true), printed;
 
 	if (r)
 		return r;

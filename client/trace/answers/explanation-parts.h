@@ -52,6 +52,11 @@ void explain_who(struct mprof_explanation *e, uint32_t thread, uint64_t time);
  * does not tell. It takes time in proportion to the durations of the trace.
  */
 void explain_vcpus(struct mprof_explanation *e, uint32_t stream, uint64_t from, uint64_t to);
+/*
+ * Append the end of a sentence that an event would not be here: the hole C, in which it could be. SINCE is the time
+ * at which a wait for it began, ns, or UINT64_MAX.
+ */
+void explain_hole(struct mprof_explanation *e, const struct mprof_coverage *c, uint64_t since);
 /* As explain_who(), and append ` at ` and TIME. */
 void explain_who_when(struct mprof_explanation *e, uint32_t thread, uint64_t time);
 

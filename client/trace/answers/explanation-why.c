@@ -302,54 +302,6 @@ static void tell_awaited(const struct why_text *w)
 							   : "signal");
 }
 
-/* Append the name of STREAM's ring. */
-static void tell_ring(const struct why_text *w, uint32_t stream)
-{
-	explain_put(w->e, w->e->streams ? "the ring of " : w->e->view->n_streams == 1 ? "the trace" : "a ring");
-	if (w->e->streams)
-		explain_name(w->e, stream);
-}
-
-static void tell_begin(const struct why_text *w, const struct mprof_coverage *c)
-{
-	explain_put(w->e, ": ");
-	tell_ring(w, c->stream);
-	explain_put(w->e, " begins ");
-	if (c->to > w->a->since) {
-		explain_span(w->e, w->a->since, c->to);
-		explain_put(w->e, " after the wait did");
-	} else {
-		explain_put(w->e, "at ");
-		explain_time(w->e, c->to);
-	}
-}
-
-static void tell_gap(const struct why_text *w, const struct mprof_coverage *c)
-{
-	explain_put(w->e, ": ");
-	tell_ring(w, c->stream);
-	if (c->to > c->from) {
-		explain_put(w->e, " lacks packets from ");
-		explain_time(w->e, c->from);
-		explain_put(w->e, " to ");
-		explain_time(w->e, c->to);
-	} else {
-		explain_put(w->e, " lacks packets from ");
-		explain_time(w->e, c->from);
-		explain_put(w->e, " on");
-	}
-}
-
-static void tell_step(const struct why_text *w, const struct mprof_coverage *c)
-{
-	explain_put(w->e, ": the clock of ");
-	tell_ring(w, c->stream);
-	explain_put(w->e, " went back from ");
-	explain_time(w->e, c->to);
-	explain_put(w->e, " to ");
-	explain_time(w->e, c->from);
-}
-
 /*
  * Append a sentence that names the hole C of A: why an event, or an earlier one, can be missing from the
  * trace.
@@ -359,26 +311,10 @@ static void tell_hole(const struct why_text *w, const struct mprof_coverage *c)
 	explain_put(w->e, c == &w->a->before_coverage ? " An earlier " : " Another ");
 	tell_awaited(w);
 	explain_put(w->e, " would not be here");
-	if (c->hole == MPROF_HOLE_BEGIN) {
-		tell_begin(w, c);
-	} else if (c->hole == MPROF_HOLE_GAP) {
-		tell_gap(w, c);
-	} else if (c->hole == MPROF_HOLE_CLOCK) {
-		tell_step(w, c);
-	} else if (c->hole == MPROF_HOLE_RING) {
-		explain_put(w->e, ": the ring of ");
-		explain_who(w->e, w->e->view->streams[c->stream].silent, c->from);
-		explain_put(w->e, " is not among the files");
-	} else if (c->hole == MPROF_HOLE_DROPPED) {
-		explain_put(w->e, " if a recorder dropped it: some events were dropped up to ");
-		explain_time(w->e, c->to);
-	} else if (c->hole == MPROF_HOLE_KIND) {
+	if (c->hole == MPROF_HOLE_KIND)
 		explain_put(w->e, " if nobody waited for it: the recorder does not write that");
-	} else {
-		explain_put(w->e, " unless its recorder writes it: ");
-		tell_ring(w, c->stream);
-		explain_put(w->e, " has none before the wait");
-	}
+	else
+		explain_hole(w->e, c, w->a->since);
 	explain_put(w->e, ".");
 }
 
@@ -426,8 +362,23 @@ static void say_never_signalled(const struct why_text *w)
 	explain_line(w->e);
 }
 
+/* Say that the holder of the lock is no thread of the program. */
+static void say_outside(const struct why_text *w)
+{
+	explain_who(w->e, w->a->held, w->a->since);
+	explain_put(w->e, " is held by ");
+	tell_root(w);
+	explain_put(w->e, ", which is no thread of this process: fork left it behind in the parent process, or another "
+			  "process shares the lock.");
+	explain_line(w->e);
+}
+
 static void say_never_resolved(const struct why_text *w)
 {
+	if (w->a->outside && w->a->holder == w->a->root) {
+		say_outside(w);
+		return;
+	}
 	if (w->a->elsewhere) {
 		say_elsewhere(w);
 		return;
@@ -492,20 +443,17 @@ static void tell_helpers(const struct why_text *w)
 				 explain_thread(w->e, w->a->similar)->end);
 		explain_line(w->e);
 	}
-	if (w->root->flags & MPROF_THREAD_PREEXISTING) {
+	if ((w->root->flags & MPROF_THREAD_PREEXISTING) && !w->a->outside) {
 		explain_put(w->e, "it is older than the trace: its history before the trace is unknown");
 		explain_line(w->e);
 	}
 }
 
-enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t thread)
+static void tell_why(struct mprof_explanation *e, uint32_t thread)
 {
 	struct mprof_why_answer a;
 	struct why_text w = {.e = e, .a = &a};
 
-	if (thread >= e->view->n_threads)
-		return MPROF_CORRUPT;
-	explain_begin(e);
 	mprof_why_ask(e->why, thread, &a);
 	w.thread = explain_thread(e, a.thread);
 	w.root = explain_thread(e, a.root);
@@ -518,6 +466,49 @@ enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t th
 	if (a.verdict != MPROF_WHY_RESOLVED) {
 		explain_vcpus(e, w.thread->stream, a.since, a.end);
 		tell_helpers(&w);
+	}
+}
+
+enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t thread)
+{
+	if (thread >= e->view->n_threads)
+		return MPROF_CORRUPT;
+	explain_begin(e);
+	tell_why(e, thread);
+	return explain_end(e);
+}
+
+/* Return the number of threads of the chain of THREAD that wait, or should resolve; no locks, conditions and places. */
+static uint32_t count_chain(const struct mprof_explanation *e, uint32_t thread)
+{
+	struct mprof_why_answer a;
+	uint32_t n = 0, t;
+
+	mprof_why_ask(e->why, thread, &a);
+	t = a.thread;
+	for (uint64_t i = 0; i < (uint64_t)a.links + a.cycle; i++) {
+		n += why_is_thread(e->why, t);
+		t = why_next(e->why, t);
+	}
+	return n + (!a.cycle && why_is_thread(e->why, t) && !why_resolved(e->why, t) &&
+		    (explain_thread(e, t)->flags & MPROF_THREAD_SHOULD_RESOLVE));
+}
+
+enum mprof_status mprof_explanation_group(struct mprof_explanation *e, const struct mprof_waits_group *group)
+{
+	uint32_t told;
+
+	if (group->thread >= e->view->n_threads)
+		return MPROF_CORRUPT;
+	explain_begin(e);
+	tell_why(e, group->thread);
+	told = count_chain(e, group->thread);
+	if (group->threads > told) {
+		explain_put(e,
+			    group->threads - told == 1 ? "1 more thread waits for the same, or behind it"
+						       : "%" PRIu32 " more threads wait for the same, or behind it",
+			    group->threads - told);
+		explain_line(e);
 	}
 	return explain_end(e);
 }

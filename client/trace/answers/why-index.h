@@ -96,6 +96,21 @@ static inline bool why_at_place(const struct mprof_why *w, uint32_t thread)
 	return creator != MPROF_NONE && w->view->threads[creator].type == MPROF_THREAD_Place;
 }
 
+/* Return whether THREAD is one of the program: no lock, condition or place, and no wait of a place. */
+static inline bool why_is_thread(const struct mprof_why *w, uint32_t thread)
+{
+	switch (w->view->threads[thread].type) {
+	case MPROF_THREAD_Condition:
+	case MPROF_THREAD_Semaphore:
+	case MPROF_THREAD_Stream:
+	case MPROF_THREAD_Mutex:
+	case MPROF_THREAD_Place:
+		return false;
+	default:
+		return !why_at_place(w, thread);
+	}
+}
+
 /* Return the thread that THREAD waits on, or MPROF_NONE. */
 static inline uint32_t why_next(const struct mprof_why *w, uint32_t thread)
 {

@@ -16,6 +16,8 @@
  * recorder lets the condition itself create and resolve a thread. Such a wake-up was not lost, and nobody
  * misses a wake-up that is kept.
  */
+#include <mprof/ids.h>
+
 #include "why-index.h"
 
 static bool is_condition(const struct mprof_thread *t)
@@ -160,6 +162,20 @@ static enum mprof_why_verdict judge_signals(const struct mprof_why *w, const str
 	return MPROF_WHY_MISSED_SIGNAL;
 }
 
+/* Return whether the holder in A is no thread of the program: no ring has its creation, and none can lack it. */
+static bool is_outside(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	const struct mprof_thread *t = &w->view->threads[a->holder];
+	struct mprof_coverage coverage;
+
+	if (t->type != MPROF_THREAD_UNKNOWN || !(t->flags & MPROF_THREAD_PREEXISTING) ||
+	    t->first_activation != MPROF_NONE || t->first_interaction != MPROF_NONE ||
+	    !(w->view->streams[t->stream].declares & MPROF_DECLARES_KINDS))
+		return false;
+	coverage_ask(w->view, &w->coverage, t->stream, MPROF_COVERAGE_RESOLVE, 0, a->end, a->end, &coverage);
+	return coverage.hole == MPROF_HOLE_NONE;
+}
+
 /* Find the last lock of the chain, before the cycle, that waits on its holder. */
 static void find_holder(const struct mprof_why *w, struct mprof_why_answer *a)
 {
@@ -171,6 +187,7 @@ static void find_holder(const struct mprof_why *w, struct mprof_why_answer *a)
 		a->held = thread;
 		a->holder = why_next(w, thread);
 	}
+	a->outside = a->holder != MPROF_NONE && is_outside(w, a);
 }
 
 /*

@@ -14,6 +14,7 @@
 #ifndef MPROF_EXPLANATION_H
 #define MPROF_EXPLANATION_H
 
+#include <mprof/waits.h>
 #include <mprof/why.h>
 
 #ifdef __cplusplus
@@ -56,6 +57,14 @@ MPROF_API struct mprof_explanation *mprof_explanation_free(struct mprof_explanat
 MPROF_API enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t thread);
 MPROF_API enum mprof_status mprof_explanation_thread(struct mprof_explanation *e, uint32_t thread);
 MPROF_API enum mprof_status mprof_explanation_last(struct mprof_explanation *e, uint32_t stream);
+/*
+ * mprof_explanation_group() explains why the thread of GROUP waits, and how many threads wait behind the same
+ * thing. mprof_explanation_rest() says what the groups W that an answer shows leave open: that nothing is stuck
+ * if the trace would show it, or else why it may be. They are as the calls above. The text of the second one may
+ * be empty.
+ */
+MPROF_API enum mprof_status mprof_explanation_group(struct mprof_explanation *e, const struct mprof_waits_group *group);
+MPROF_API enum mprof_status mprof_explanation_rest(struct mprof_explanation *e, const struct mprof_waits *w);
 
 /*
  * mprof_explanation_pieces() returns the pieces, and their number in *N. mprof_explanation_text()

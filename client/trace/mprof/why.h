@@ -113,6 +113,11 @@ struct mprof_why_answer {
 	 */
 	uint32_t held;
 	uint32_t holder;
+	/*
+	 * 1 if HOLDER is no thread of the program, and the trace would have it: fork left it behind in the
+	 * parent process, or another process shares the lock. Else 0.
+	 */
+	uint32_t outside;
 	uint64_t end; /* end of the trace of THREAD's guest: the latest end of its streams, ns */
 	/*
 	 * Whether the trace would have each signal of CONDITION, or without one each resolution of ROOT:

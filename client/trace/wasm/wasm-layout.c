@@ -12,6 +12,7 @@
 #include <mprof/explanation.h>
 #include <mprof/scene.h>
 #include <mprof/statistics.h>
+#include <mprof/waits.h>
 
 #include "array.h"
 #include "loader.h"
@@ -261,6 +262,12 @@ static const struct place places[] = {
 	FIELD(mprof_why_answer, similar),
 	FIELD(mprof_why_answer, held),
 	FIELD(mprof_why_answer, holder),
+	FIELD(mprof_why_answer, outside),
+	STRUCT(mprof_waits_group),
+	FIELD(mprof_waits_group, thread),
+	FIELD(mprof_waits_group, threads),
+	FIELD(mprof_waits_group, marked),
+	FIELD(mprof_waits_group, kind),
 	STRUCT(mprof_diff_view),
 	FIELD(mprof_diff_view, good_match),
 	FIELD(mprof_diff_view, bad_match),

@@ -2,13 +2,14 @@
 import {make} from "../page/make.js";
 import {called, sentence} from "./panel.js";
 
+const ALL_RESOLVED = "All threads that should have been resolved were. Select a thread to ask why that one waits.";
 const CHAINS_MAX = 8; /* most chains that are drawn, because more would hide each other */
 
 /**
  * Return the answer of engine.why() as nodes for the panel. GO and CLOCK are those of sentence() of
  * panel.js.
  */
-export function answerNodes({answers, left_out: left, should_resolve: marked, last}, go, clock) {
+export function answerNodes({answers, left_out: left, rest, should_resolve: marked, last}, go, clock) {
 	const nodes = answers.flatMap((answer, i) => [
 		make("h3", {
 			textContent: `${answers.length > 1 ? `${i + 1}. ` : ""}${answer.stream ? `${answer.stream}: ` : ""}${answer.label ?? answer.asked}`,
@@ -16,7 +17,8 @@ export function answerNodes({answers, left_out: left, should_resolve: marked, la
 		...answer.story.map((line) => sentence(line, go, clock)),
 	]);
 
-	if (!answers.length) nodes.push(make("p", {textContent: nothing(marked)}));
+	if (marked && !answers.length) nodes.push(make("p", {textContent: ALL_RESOLVED}));
+	if (!marked) nodes.push(...rest.map((line) => sentence(line, go, clock)));
 	if (left)
 		nodes.push(
 			make("p", {className: "tl-quiet", textContent: `And ${left} more. Select one to ask why it waits.`}),
@@ -26,16 +28,6 @@ export function answerNodes({answers, left_out: left, should_resolve: marked, la
 		...last.flatMap(({story}) => story.map((line) => sentence(line, go, clock))),
 	);
 	return nodes;
-}
-
-/**
- * Return the sentence for an answer without threads. MARKED is the number of threads that the trace
- * marks as to be resolved.
- */
-function nothing(marked) {
-	return marked
-		? "All threads that should have been resolved were. Select a thread to ask why that one waits."
-		: "No thread is marked as one that should be resolved. Select a thread to ask why that one waits.";
 }
 
 /**

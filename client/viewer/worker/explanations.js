@@ -12,6 +12,7 @@ export class Explanations {
 		this.trace = trace;
 		this.wasm = trace.wasm;
 		this.why_ = 0; // address of struct mprof_why; 0 until it is needed
+		this.waits_ = 0; // address of struct mprof_waits; 0 until it is needed
 		this.explanation = 0; // address of struct mprof_explanation; 0 until it is needed
 		this.namesAt = 0; // address of the streams' names, see #names(); 0 until they are needed
 	}
@@ -21,9 +22,10 @@ export class Explanations {
 		const {c} = this.wasm;
 
 		c.mprof_explanation_free(this.explanation);
+		c.mprof_waits_free(this.waits_);
 		c.mprof_why_free(this.why_);
 		c.free(this.namesAt);
-		this.explanation = this.why_ = this.namesAt = 0;
+		this.explanation = this.waits_ = this.why_ = this.namesAt = 0;
 	}
 
 	/**
@@ -54,9 +56,27 @@ export class Explanations {
 		return at;
 	}
 
+	/** Return the address of the struct mprof_waits, the groups of threads that wait. */
+	#waits() {
+		this.waits_ ||= need(this.wasm.c.mprof_waits_new(this.trace.model, this.#why()) >>> 0);
+		return this.waits_;
+	}
+
+	/** Return the groups of waiting threads that an answer shows: struct mprof_waits_group with the address AT. */
+	#groups() {
+		const {wasm} = this;
+		const first = wasm.lend(4, (count) => wasm.c.mprof_waits_groups(this.#waits(), count) >>> 0);
+
+		return Array.from({length: wasm.c.mprof_waits_shown(this.#waits()) >>> 0}, (_, i) => {
+			const at = first + i * wasm.size("mprof_waits_group");
+
+			return {...wasm.object("mprof_waits_group", at), at};
+		});
+	}
+
 	/**
-	 * Return libmprof's sentences on item I, which is a thread or a stream. TELLER is the name of
-	 * the C function that makes them. The result is a list of sentences, each a list of pieces
+	 * Return libmprof's sentences on item I, which is a thread, a stream or the address of a structure.
+	 * TELLER is the name of the C function that makes them. The result is a list of sentences, each a list of pieces
 	 * {text, link?, time?}. LINK is the index of a thread, TIME is in ns.
 	 */
 	story(teller, i) {
@@ -198,6 +218,7 @@ export class Explanations {
 			holds: this.who(answer.held, answer.since),
 			ended_ns: flags & numbers.MPROF_THREAD_RESOLVED ? String(end) : null,
 			itself: answer.cycle > 0,
+			outside: answer.outside > 0,
 		};
 	}
 
@@ -248,42 +269,35 @@ export class Explanations {
 		};
 	}
 
-	/**
-	 * Return the indices of the threads that the program marked as to be resolved
-	 * (`__should_resolve`) and that never were, in rising order. If several became the same
-	 * thread, return one of them.
-	 */
-	#expected() {
-		const {numbers} = this.wasm,
-			finals = new Set();
+	/** Return the answer of engine.why() for a group of threads that wait, an item of #groups(). */
+	#askGroup(group) {
+		const {c} = this.wasm;
+		const name = c.mprof_waits_name(group.kind) >>> 0;
 
-		return this.trace
-			.items("expectations", "mprof_expectation")
-			.filter(({final}) => {
-				const flags = this.trace.item("threads", "mprof_thread", final, "flags");
-
-				if (finals.has(final) || flags & (numbers.MPROF_THREAD_RESOLVED | numbers.MPROF_THREAD_ROOT))
-					return false;
-				finals.add(final);
-				return true;
-			})
-			.map(({thread}) => thread)
-			.sort((a, b) => a - b);
+		return {
+			...this.#ask(group.thread),
+			cause: name ? this.wasm.cString(name) : null,
+			waiting: group.threads,
+			waiting_marked: group.marked,
+			story: this.story("mprof_explanation_group", group.at),
+		};
 	}
 
 	/**
-	 * Return the answer of engine.why(). THREAD is an index, or null for all threads of
-	 * #expected().
+	 * Return the answer of engine.why(). THREAD is an index, or null for each thing that threads wait for
+	 * once, the causes of a hang first.
 	 */
 	why(thread) {
 		const guests = this.trace.items("streams", "mprof_model_stream").map(({guest}) => guest),
 			first = [...guests.keys()].filter((i) => guests.indexOf(guests[i]) === i);
 		const sum = (field) => this.trace.counts().reduce((all, counts) => all + Number(counts[field]), 0);
-		const asked = thread === null ? this.#expected() : thread < this.trace.get("n_threads") ? [thread] : [];
+		const groups = thread === null ? this.#groups() : [];
+		const named = thread !== null && thread < this.trace.get("n_threads") ? [this.#ask(thread)] : [];
 
 		return {
-			answers: asked.slice(0, ANSWERS_MAX).map((one) => this.#ask(one)),
-			left_out: Math.max(0, asked.length - ANSWERS_MAX),
+			answers: [...named, ...groups.slice(0, ANSWERS_MAX).map((group) => this.#askGroup(group))],
+			left_out: Math.max(0, groups.length - ANSWERS_MAX),
+			rest: thread === null ? this.story("mprof_explanation_rest", this.#waits()) : [],
 			should_resolve: this.trace.get("n_expectations"),
 			lost_packets: sum("lost_packets"),
 			damages: sum("damages"),
