@@ -4,8 +4,10 @@ Builds the port with the installed OCaml, and runs programs that record with it;
 recorded.
 """
 
+import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -130,6 +132,18 @@ class Port(unittest.TestCase):
         libraries = [name + ".cmxa" for name in LWT_LIBRARIES]
         subprocess.run(["ocamlopt", *FLAGS, *self.found, *LWT, *libraries, "off.ml", "-o", "off"], check=True)
         self.assertEqual(self.run_program("./off"), "done\n")
+
+
+class Packages(unittest.TestCase):
+    def test_same_repository(self):
+        """MirageOS's build takes only packages that have a dev-repo, and takes those with the same one together."""
+        found = {}
+        for path in glob.glob(os.path.join(ROOT, "*.opam")):
+            with open(path, encoding="utf-8") as file:
+                found[os.path.basename(path)] = re.findall(r'(?m)^dev-repo: "(git\+.*/mprofd\.git)"$', file.read())
+        self.assertLessEqual({"mprof.opam", "mprof-mirage.opam", "mprof-xen.opam"}, set(found))
+        ((address,),) = {tuple(addresses) for addresses in found.values()}
+        self.assertTrue(address)
 
 
 if __name__ == "__main__":
