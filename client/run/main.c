@@ -5,7 +5,6 @@
  * and executes the program.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +18,7 @@
 
 #include "keeper.h"
 #include "kernel-clock.h"
+#include "mprof-run-options.h"
 #include "program.h"
 #include "seccomp-level.h"
 #include "shared.h"
@@ -42,20 +42,6 @@ struct options {
 	char **command;
 };
 
-static void usage(FILE *f)
-{
-	fputs("Usage: mprof-run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-	      "Run COMMAND and record what its threads wait for.\n\n"
-	      "  --ring SIZE  bytes of each thread's ring, 1K to 256M (1M)\n"
-	      "  --dir DIR    make the directories of rings in DIR\n"
-	      "               ($XDG_RUNTIME_DIR/mprof, or /dev/shm/mprof-UID)\n"
-	      "  --xen        publish the rings to domain 0: the guest's mprofd is there\n"
-	      "  --keep       leave the rings of processes that ended by themselves, too\n"
-	      "  --help       print this help\n"
-	      "  --version    print the version\n",
-	      f);
-}
-
 /* Parse TEXT, digits with a K, M or G behind them, as the size of a ring. */
 static bool ring_parse(const char *text, uint64_t *bytes)
 {
@@ -77,48 +63,23 @@ static bool ring_parse(const char *text, uint64_t *bytes)
 /* Parse the command line into *O. Return -1 to continue, or the exit code. */
 static int options_parse(struct options *o, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"ring", required_argument, NULL, 'r'},
-		{"dir", required_argument, NULL, 'd'},
-		{"xen", no_argument, NULL, 'x'},
-		{"keep", no_argument, NULL, 'k'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},
-		{0},
-	};
-	int c;
+	struct program_options given = {0};
+	int code = program_options_take(&given, MPROF_VERSION, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "+h", longs, NULL)) != -1) {
-		switch (c) {
-		case 'r':
-			if (ring_parse(optarg, &o->keeper.ring_bytes))
-				break;
-			fprintf(stderr, "mprof-run: --ring %s: not the size of a ring; write 1K to 256M.\n", optarg);
-			return EXIT_USAGE;
-		case 'd':
-			o->keeper.dir = optarg;
-			break;
-		case 'x':
-			o->keeper.xen = true;
-			break;
-		case 'k':
-			o->keeper.keep = true;
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		case 'v':
-			puts("mprof-run " MPROF_VERSION);
-			return 0;
-		default:
-			return EXIT_USAGE;
-		}
+	if (code >= 0)
+		return code;
+	if (given.ring && !ring_parse(given.ring, &o->keeper.ring_bytes)) {
+		fprintf(stderr, "mprof-run: --ring %s: not the size of a ring; write 1K to 256M.\n", given.ring);
+		return EXIT_USAGE;
 	}
-	if (o->keeper.xen && (o->keeper.dir || o->keeper.keep)) {
+	o->keeper.dir = given.dir;
+	o->keeper.xen = given.xen;
+	o->keeper.keep = given.keep;
+	if (given.xen && (given.dir || given.keep)) {
 		fprintf(stderr,
 			"mprof-run: --xen and --%s: rings that are published to domain 0 are no files; leave one "
 			"out.\n",
-			o->keeper.dir ? "dir" : "keep");
+			given.dir ? "dir" : "keep");
 		return EXIT_USAGE;
 	}
 	o->command = argv + optind;

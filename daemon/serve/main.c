@@ -1,6 +1,5 @@
 /* mprofd-http: parse the options, open the sockets, and run the event loop. */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,9 +11,9 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "daemon-options.h"
 #include "fleet-registry.h"
 #include "log.h"
+#include "mprofd-http-options.h"
 #include "reader-process.h"
 #include "routes.h"
 #include "server.h"
@@ -27,80 +26,11 @@
 #include "postgres.h"
 #endif
 
-#define LISTEN_MAX 16u
-
-#define USAGE                                                                                                       \
-	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|[https:]HOST:PORT]...\n"  \
-	"       mprofd-http --fleet CONNECTION [--state DIR] [--config FILE] [--listen WHERE]...\n"                 \
-	"       mprofd-http --stdio --as NAME [--state DIR] [--run DIR] [--config FILE]\n"                          \
-	"       mprofd-http [--fleet CONNECTION] --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n" \
-	"       mprofd-http [--fleet CONNECTION] --token list|revoke ID|admit WHO [--config FILE]\n"                \
-	"\n"                                                                                                        \
-	"Serve the trace archive over HTTP, or, as a hub, the database of a fleet.\n"                               \
-	"\n"                                                                                                        \
-	"  --state DIR     directory of the archive (/var/lib/mprofd); of a hub: for copies of captures\n"          \
-	"                  (/var/cache/mprofd-hub)\n"                                                               \
-	"  --run DIR       directory of the sockets (/run/mprofd)\n"                                                \
-	"  --config FILE   configuration file\n"                                                                    \
-	"  --listen WHERE  unix:PATH, HOST:PORT on loopback, or https:HOST:PORT; repeatable.  Default: the\n"       \
-	"                  sockets from systemd, else those of the configuration, else http.sock in the run\n"      \
-	"                  directory\n"                                                                             \
-	"  --fleet CONNECTION  serve the hub's database, which libpq's connection string names: tokens and\n"       \
-	"                  sessions are there, too\n"                                                               \
-	"  --stdio         serve one connection on standard input and output\n"                                     \
-	"  --as NAME       with --stdio: the rights of [grant remote:NAME]\n"                                       \
-	"  --token VERB    make a token, list tokens, or revoke one\n"                                              \
-	"  --scope SCOPES  of the new token: read=GLOBS, context=GLOBS, write=GLOBS, metrics=yes; repeatable\n"     \
-	"  --days N        life of the new token (365)\n"                                                           \
-	"  --routes        print the methods and paths that are served, and exit\n"                                 \
-	"  --help, --version\n"
-
 struct arguments {
-	const char *state, *run, *config;
-	const char *fleet; /* libpq's connection string to the hub's database; NULL = what the configuration says */
-	const char *listen[LISTEN_MAX];
-	size_t n_listen;
-	bool stdio;
-	const char *remote;
+	struct program_options options;
 	pid_t pump; /* the process of --stdio; 0 = none */
 	struct token_command token;
-	bool routes;
-	int exit_code; /* -1 = continue */
 };
-
-/* Take option C of getopt_long(). */
-static void take_option(struct arguments *a, int c)
-{
-	if (c == 's') {
-		a->state = optarg;
-	} else if (c == 'r') {
-		a->run = optarg;
-	} else if (c == 'c') {
-		a->config = optarg;
-	} else if (c == 'l' && a->n_listen < LISTEN_MAX) {
-		a->listen[a->n_listen++] = optarg;
-	} else if (c == 'i') {
-		a->stdio = true;
-	} else if (c == 'a') {
-		a->remote = optarg;
-	} else if (c == 't') {
-		a->token.verb = optarg;
-	} else if (c == 'S' && a->token.n_scopes < TOKEN_SCOPES_MOST) {
-		a->token.scopes[a->token.n_scopes++] = optarg;
-	} else if (c == 'd') {
-		a->token.days = optarg;
-	} else if (c == 'F') {
-		a->fleet = optarg;
-	} else if (c == 'R') {
-		a->routes = true;
-	} else if (c == 'h' || c == 'v') {
-		fputs(c == 'h' ? USAGE : "mprofd-http " VERSION "\n", stdout);
-		a->exit_code = 0;
-	} else {
-		fputs(USAGE, stderr);
-		a->exit_code = 2;
-	}
-}
 
 /* Return the table of a hub's routes. */
 static const struct routes *hub_table(void)
@@ -112,48 +42,56 @@ static const struct routes *hub_table(void)
 #endif
 }
 
-static void parse_arguments(struct arguments *a, int argc, char **argv)
+/* Print that WHAT is wrong with the arguments. Return the exit code. */
+static int wrong(const char *what)
 {
-	static const struct option options[] = {
-		{"state", required_argument, NULL, 's'},  {"run", required_argument, NULL, 'r'},
-		{"config", required_argument, NULL, 'c'}, {"listen", required_argument, NULL, 'l'},
-		{"fleet", required_argument, NULL, 'F'},  {"routes", no_argument, NULL, 'R'},
-		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'v'},
-		{"stdio", no_argument, NULL, 'i'},	  {"as", required_argument, NULL, 'a'},
-		{"token", required_argument, NULL, 't'},  {"scope", required_argument, NULL, 'S'},
-		{"days", required_argument, NULL, 'd'},	  {NULL, 0, NULL, 0},
-	};
-	char sentence[512];
-	int c;
+	fprintf(stderr, "mprofd-http: %s; see mprofd-http --help\n", what);
+	return 2;
+}
 
-	*a = (struct arguments){.run = "/run/mprofd", .exit_code = -1};
-	while (a->exit_code < 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
-		take_option(a, c);
-	if (a->exit_code < 0 && a->routes) {
-		routes_print(a->fleet ? hub_table() : &api_routes, stdout);
-		a->exit_code = 0;
+/* Check which options O were given together, and WORD, the first other word or NULL. Return -1, or the exit code. */
+static int check_options(const struct program_options *o, const char *word)
+{
+	char sentence[512], what[600];
+
+	if (o->fleet && !fleet_connection_ok(o->fleet, sentence, sizeof(sentence))) {
+		snprintf(what, sizeof(what), "--fleet: %s", sentence);
+		return wrong(what);
 	}
-	if (a->exit_code < 0 && ((a->state && !option_directory("mprofd-http", "--state", a->state)) ||
-				 !option_directory("mprofd-http", "--run", a->run)))
-		a->exit_code = 2;
-	a->token.words = (const char *const *)argv + optind;
-	a->token.n_words = (size_t)(argc - optind);
-	if (a->exit_code < 0 && a->fleet && !fleet_connection_ok(a->fleet, sentence, sizeof(sentence))) {
-		fprintf(stderr, "mprofd-http: --fleet: %s\n", sentence);
-		a->exit_code = 2;
+	if (o->stdio != (o->as != NULL))
+		return wrong("--stdio and --as NAME go together");
+	if (!o->token && (o->n_scope || o->days))
+		return wrong("--scope and --days go with --token new NAME");
+	if (!o->token && word) {
+		snprintf(what, sizeof(what), "%s is no option", word);
+		return wrong(what);
 	}
-	if (a->exit_code < 0 && a->stdio != (a->remote != NULL)) {
-		fputs("mprofd-http: --stdio and --as NAME go together\n", stderr);
-		a->exit_code = 2;
+	return -1;
+}
+
+/* Take the arguments into *A. Return -1, or the exit code. */
+static int parse_arguments(struct arguments *a, int argc, char **argv)
+{
+	struct program_options *o = &a->options;
+	int r;
+
+	*a = (struct arguments){.options.run = "/run/mprofd"};
+	r = program_options_take(o, VERSION, argc, argv);
+	if (r >= 0)
+		return r;
+	if (o->routes) {
+		routes_print(o->fleet ? hub_table() : &api_routes, stdout);
+		return 0;
 	}
-	if (a->exit_code < 0 && !a->token.verb && (a->token.n_scopes || a->token.days)) {
-		fputs("mprofd-http: --scope and --days go with --token new NAME\n", stderr);
-		a->exit_code = 2;
-	}
-	if (a->exit_code < 0 && !a->token.verb && optind < argc) {
-		fprintf(stderr, "mprofd-http: %s is no option\n" USAGE, argv[optind]);
-		a->exit_code = 2;
-	}
+	a->token = (struct token_command){
+		.verb = o->token,
+		.words = (const char *const *)argv + optind,
+		.n_words = (size_t)(argc - optind),
+		.scopes = o->scope,
+		.n_scopes = o->n_scope,
+		.days = o->days,
+	};
+	return check_options(o, argv[optind]);
 }
 
 /* Return whether one of the N sockets that systemd passed has the path of WHERE, or its port. */
@@ -206,15 +144,15 @@ static int listen_all(struct http *h, const struct arguments *a, const struct co
 		free(names[i]);
 	}
 	free(names);
-	for (size_t i = 0; i < a->n_listen && rc == 0; i++)
-		rc = http_listen(h, a->listen[i], sentence, size);
-	if (a->n_listen)
+	for (size_t i = 0; i < a->options.n_listen && rc == 0; i++)
+		rc = http_listen(h, a->options.listen[i], sentence, size);
+	if (a->options.n_listen)
 		return rc;
 	for (size_t i = 0; c->listen && c->listen[i] && rc == 0; i++)
 		rc = listen_beside(h, c->listen[i], n, sentence, size);
 	if (n > 0 || (c->listen && c->listen[0]))
 		return rc;
-	snprintf(path, sizeof(path), "unix:%s/http.sock", a->run);
+	snprintf(path, sizeof(path), "unix:%s/http.sock", a->options.run);
 	return http_listen(h, path, sentence, size);
 }
 
@@ -286,7 +224,7 @@ static struct http_options http_options_of(const struct config *c)
 static int run_loop(sd_event *event, struct http *h, struct arguments *a, const struct config *c, char *sentence,
 		    size_t size)
 {
-	int rc = a->stdio ? serve_stdio(h, a, sentence, size) : listen_all(h, a, c, sentence, size);
+	int rc = a->options.stdio ? serve_stdio(h, a, sentence, size) : listen_all(h, a, c, sentence, size);
 
 	if (rc < 0)
 		return rc;
@@ -311,12 +249,12 @@ static int serve_host(sd_event *event, struct access *access, struct arguments *
 		      char *sentence, size_t size)
 {
 	CLEANUP(server_freep) struct server *s = NULL;
-	struct server_options options = {.state = a->state ? a->state : "/var/lib/mprofd",
-					 .run = a->run,
+	struct server_options options = {.state = a->options.state ? a->options.state : "/var/lib/mprofd",
+					 .run = a->options.run,
 					 .access = access,
 					 .http = http_options_of(c),
 					 .sink = c->sink_listen && c->sink_listen[0],
-					 .readings = c->http_reader && !a->stdio,
+					 .readings = c->http_reader && !a->options.stdio,
 					 .cache = cache_directory()};
 	int rc = server_new(&s, event, &options);
 
@@ -335,8 +273,8 @@ static const char *copies_directory(const struct arguments *a)
 {
 	const char *cache = cache_directory();
 
-	if (a->state)
-		return a->state;
+	if (a->options.state)
+		return a->options.state;
 	return cache ? cache : "/var/cache/mprofd-hub";
 }
 
@@ -416,7 +354,7 @@ static int serve(struct arguments *a, const struct config *c, char *sentence, si
 	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
 	CLEANUP(fleet_registry_freep) struct fleet_registry *fleet = NULL;
 	CLEANUP(access_freep) struct access *access = NULL;
-	const char *connection = a->fleet ? a->fleet : c->http_fleet;
+	const char *connection = a->options.fleet ? a->options.fleet : c->http_fleet;
 	struct registry registry = {0};
 	int rc = loop_new(&event);
 
@@ -430,7 +368,7 @@ static int serve(struct arguments *a, const struct config *c, char *sentence, si
 			return rc;
 		registry = fleet_registry(fleet);
 	}
-	rc = access_new(&access, c, a->remote, fleet ? &registry : NULL, sentence, size);
+	rc = access_new(&access, c, a->options.as, fleet ? &registry : NULL, sentence, size);
 	if (rc < 0)
 		return rc;
 	if (sd_event_add_signal(event, NULL, SIGHUP, on_reload, access) < 0) {
@@ -451,12 +389,13 @@ int main(int argc, char **argv)
 	if (argc == 4 && strcmp(argv[1], READER_WORD) == 0)
 		return reader_process_be(argv[2], argv[3]);
 	log_init("mprofd-http");
-	parse_arguments(&a, argc, argv);
-	if (a.exit_code >= 0)
-		return a.exit_code;
-	rc = config_load(&c, a.config, sentence, sizeof(sentence));
+	rc = parse_arguments(&a, argc, argv);
+	if (rc >= 0)
+		return rc;
+	rc = config_load(&c, a.options.config, sentence, sizeof(sentence));
 	if (rc == 0 && a.token.verb) {
-		rc = token_command_run(&a.token, c.access_tokens, a.fleet || !*c.http_fleet ? a.fleet : c.http_fleet);
+		rc = token_command_run(&a.token, c.access_tokens,
+				       a.options.fleet || !*c.http_fleet ? a.options.fleet : c.http_fleet);
 		config_deinit(&c);
 		return rc;
 	}

@@ -4,13 +4,11 @@
 
 #include <stddef.h>
 
-#define TOKEN_SCOPES_MOST 32u
-
 struct token_command {
 	const char *verb;	  /* new, list, revoke, or with a fleet admit */
 	const char *const *words; /* N_WORDS words behind the verb: NAME, ID or WHO */
 	size_t n_words;
-	const char *scopes[TOKEN_SCOPES_MOST]; /* values of --scope */
+	const char *const *scopes; /* N_SCOPES values of --scope */
 	size_t n_scopes;
 	const char *days; /* value of --days; NULL = not given */
 };

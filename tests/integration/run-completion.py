@@ -14,7 +14,8 @@ import unittest
 import completion
 
 RUN = os.path.abspath(sys.argv[2])
-SCRIPTS = os.path.join(completion.ROOT, "client", "run", "completion", "mprof-run.")
+FOLDER = os.path.join(os.path.dirname(RUN), "completion")
+SCRIPTS = {"bash": f"{FOLDER}/mprof-run", "zsh": f"{FOLDER}/_mprof-run", "fish": f"{FOLDER}/mprof-run.fish"}
 
 
 class Shell:
@@ -29,7 +30,7 @@ class Shell:
         os.chmod(f"{self.work.name}/bin/traced-program", 0o755)
 
     def test_syntax(self):
-        self.run_shell(self.shell, "-n", SCRIPTS + self.shell)
+        self.run_shell(self.shell, "-n", SCRIPTS[self.shell])
 
     def test_options(self):
         """All options of the help, and no other word."""
@@ -64,16 +65,16 @@ class Bash(Shell, completion.Case):
 
     def offer(self, *words):
         script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mprof_run; ((${#COMPREPLY[@]})) && printf "%s\\n" "${COMPREPLY[@]}"; :'
-        return set(self.run_shell("bash", "--norc", "-c", script, SCRIPTS + "bash", "mprof-run", *words))
+        return set(self.run_shell("bash", "--norc", "-c", script, SCRIPTS["bash"], "mprof-run", *words))
 
     def test_loaded(self):
-        loaded = self.run_shell("bash", "--norc", "-c", 'source "$0"; complete -p mprof-run', SCRIPTS + "bash")
+        loaded = self.run_shell("bash", "--norc", "-c", 'source "$0"; complete -p mprof-run', SCRIPTS["bash"])
         self.assertEqual(loaded, ["complete -F _mprof_run mprof-run"])
 
     def test_own_completion_of_a_command(self):
         """With the package bash-completion the command's own completion is asked."""
         script = '_command_offset() { echo "$1"; }; source "$0"; COMP_WORDS=(mprof-run --keep program x); COMP_CWORD=3; _mprof_run'
-        self.assertEqual(self.run_shell("bash", "--norc", "-c", script, SCRIPTS + "bash"), ["2"])
+        self.assertEqual(self.run_shell("bash", "--norc", "-c", script, SCRIPTS["bash"]), ["2"])
 
 
 @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
@@ -97,11 +98,11 @@ class Zsh(Shell, completion.Case):
         return (f"{option}={value}",)
 
     def offer(self, *words):
-        return set(self.run_shell("zsh", "-f", "-c", self.STUBS, "zsh", SCRIPTS + "zsh", "mprof-run", *words)) - {""}
+        return set(self.run_shell("zsh", "-f", "-c", self.STUBS, "zsh", SCRIPTS["zsh"], "mprof-run", *words)) - {""}
 
     def test_loaded(self):
         """The completion system recognizes the file."""
-        shutil.copy(SCRIPTS + "zsh", f"{self.work.name}/_mprof-run")
+        shutil.copy(SCRIPTS["zsh"], f"{self.work.name}/_mprof-run")
         script = 'fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -d dump; print -r -- "${_comps[mprof-run]}"'
         self.assertEqual(self.run_shell("zsh", "-f", "-c", script), ["_mprof-run"])
 
@@ -116,7 +117,7 @@ class Fish(Shell, completion.Case):
 
     def offer(self, *words):
         line = " ".join(["mprof-run", *words])
-        offered = self.run_shell("fish", "--no-config", "-c", f"source {SCRIPTS}fish; complete -C '{line}'")
+        offered = self.run_shell("fish", "--no-config", "-c", f"source {SCRIPTS['fish']}; complete -C '{line}'")
         return {word.split("\t")[0].replace("\\ ", " ") for word in offered}
 
 
