@@ -111,6 +111,22 @@ class Story(unittest.TestCase):
         self.assertEqual((code, said), (0, ""))
         self.assertEqual(out.splitlines()[-1], "the two are alike: the same threads, each with the same steps in the same order")
 
+    def test_alike_with_missing_packets(self):
+        """In packets that are missing the runs may differ."""
+        with tempfile.TemporaryDirectory() as work:
+            path = f"{work}/gap"
+            magic = bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c")
+            with open(path, "wb") as file:
+                for count in 0, 3:
+                    event = (5 + count).to_bytes(8, "little") + bytes([7]) + (1).to_bytes(8, "little")
+                    size = ((30 + len(event)) * 8).to_bytes(4, "little")
+                    file.write(magic + size + count.to_bytes(2, "little") + size + event)
+            code, out, said = run(path, path)
+            self.assertEqual((code, said), (0, ""))
+            self.assertIn("2 packets are missing", out)
+            self.assertEqual(out.splitlines()[-1], "no difference is in the traces; the two may differ in the missing packets")
+            self.assertTrue(ask(path, path)["alike"])
+
     def test_at_another_time(self):
         """Before the answer comes, the good run waits, too. A difference in later threads does not
         count for earlier ones."""

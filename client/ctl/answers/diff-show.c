@@ -453,9 +453,18 @@ static void show_run(const struct diff_run *side, const json_t *run)
 	putchar('\n');
 }
 
+/* Return whether packets of one of the runs are missing, so that the runs can differ in these. */
+static bool lacks_packets(const json_t *json)
+{
+	return answer_count(answer_get(json, "good"), "lost_packets") ||
+	       answer_count(answer_get(json, "bad"), "lost_packets");
+}
+
 static void show_verdict(const json_t *json)
 {
-	if (json_is_true(answer_get(json, "alike")) && !json_array_size(answer_get(json, "slower")))
+	if (json_is_true(answer_get(json, "alike")) && lacks_packets(json))
+		puts("no difference is in the traces; the two may differ in the missing packets");
+	else if (json_is_true(answer_get(json, "alike")) && !json_array_size(answer_get(json, "slower")))
 		puts("the two are alike: the same threads, each with the same steps in the same order");
 	else if (json_is_true(answer_get(json, "alike")))
 		puts("the two are alike but for the time that they took");
