@@ -198,6 +198,19 @@ class Written(unittest.TestCase):
         with open(self.path, "wb") as file:
             file.write(written.stream(events, room))
 
+    def test_times_back(self):
+        """Where the same time comes twice, what slept is no share of the time from the first to the last event."""
+        events, second = [], 10**9
+        for i in range(1, 41):
+            t = (3 * second + i * second // 4) % (4 * second)  # the clock goes back 4 s, twice
+            events += [written.event(t, written.SWITCH, i), written.event(t + 1000, written.SWITCH, -1)]
+        self.write(events)
+        got = stats(self.path)
+        self.assertGreater(got["sleeping_ns"], int(got["last_ns"]) - int(got["first_ns"]))
+        self.assertIsNone(got["sleeping_share"])
+        out = run("stats", self.path)[1]
+        self.assertIn("\nsleeping  unknown: the times go back, so that the same time comes several times\n", out)
+
     def test_long_names(self):
         """A name of any length does not make rows of that length; JSON has all of it."""
         name = "é" * 100000

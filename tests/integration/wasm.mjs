@@ -13,6 +13,7 @@ import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {gzipSync} from "node:zlib";
+import {event, trace as made} from "../browser/trace-make.mjs";
 import {Engine} from "../../client/viewer/engine/engine.js";
 import {open} from "./wasm-open.mjs";
 import {Port, message} from "./wasm-port.mjs";
@@ -276,6 +277,25 @@ function checkTwice(wrapped, straight) {
 	);
 }
 
+/** Check that no share of sleeping time is given for several streams, nor where the times go back. */
+function checkShare(bytes) {
+	const shareOf = (files) => {
+		const {trace} = wasm.load(files),
+			{start, end} = trace.summary(),
+			share = trace.stats(start, end).sleeping_share;
+
+		trace.close();
+		return share;
+	};
+	const second = 1000000000n;
+	const twice = Array.from({length: 40}, (_, i) => ((3n * second + (BigInt(i) * second) / 4n) % (4n * second)) + 1n);
+	const back = made([twice.flatMap((time, i) => [event(time, "switch", i + 1), event(time + 1000n, "switch", -1)])]);
+
+	check(shareOf([bytes]) > 0, "the share of one stream");
+	check(shareOf([bytes, bytes]) === null, "no share of two streams");
+	check(shareOf([back]) === null, "no share where the times go back");
+}
+
 /** Check that memory is reused: it stops growing after the first few traces. */
 function checkMemory(bytes) {
 	const {memory} = wasm.c;
@@ -468,6 +488,7 @@ try {
 		checkTwice(wrapped, small);
 		checkStreams(wrapped);
 		checkAlike(wrapped);
+		checkShare(read(join(root, "tests/traces/small.ctf.xz")));
 		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
 		await checkEngine(small, wrapped);
 	} else if (part === "reference") {

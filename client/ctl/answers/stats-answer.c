@@ -141,9 +141,13 @@ static json_t *busiest_json(const struct tally *t)
 	return array;
 }
 
+/*
+ * Return the share of the time in which no thread ran; JSON null without one. If the times go back, the same time can
+ * come twice: then the time slept can exceed the time from the first to the last event, and is no share of it.
+ */
 static json_t *share_json(const struct tally *t)
 {
-	if (!t->events || t->last_ns <= t->first_ns)
+	if (!t->events || t->last_ns <= t->first_ns || t->thread_stats.sleeping_ns > t->last_ns - t->first_ns)
 		return json_null();
 	return json_real((double)t->thread_stats.sleeping_ns / (double)(t->last_ns - t->first_ns));
 }
@@ -238,6 +242,8 @@ static void show_head(const json_t *json, struct timing *timing)
 	if (json_is_real(share))
 		printf("sleeping  %s, %.1f %%\n", span_text(get(json, "sleeping_ns"), sleeping, sizeof(sleeping)),
 		       json_real_value(share) * 100);
+	else if (get(json, "sleeping_ns") > get_ns(json, "last_ns") - get_ns(json, "first_ns"))
+		puts("sleeping  unknown: the times go back, so that the same time comes several times");
 	if (get(json, "unknown_texts"))
 		printf("note: %" PRIu64
 		       " use%s of an interned text that the packet lacks: the text is # and its number\n",

@@ -93,6 +93,15 @@ export class RangeStatistics {
 	}
 
 	/**
+	 * Return the share of the range in which no thread ran. ALL is a struct mprof_statistics_totals. Return null if
+	 * there is none: of several streams, each sleeps by itself, and if the times go back, the same time can come twice.
+	 */
+	#share({first_ns, last_ns, sleeping_ns}) {
+		if (last_ns <= first_ns || sleeping_ns > last_ns - first_ns || this.trace.get("n_streams") > 1) return null;
+		return Number(sleeping_ns) / Number(last_ns - first_ns);
+	}
+
+	/**
 	 * Return the answer of engine.stats() for the time FROM to TO (ns). If that is the whole trace,
 	 * the numbers of events are exact. For a part only the events that the model keeps are counted.
 	 */
@@ -131,8 +140,7 @@ export class RangeStatistics {
 				busiest: this.#busiest(numbers, all.busiest),
 				running_ns: all.running_ns,
 				sleeping_ns: all.sleeping_ns,
-				sleeping_share:
-					all.last_ns > all.first_ns ? Number(all.sleeping_ns) / Number(all.last_ns - all.first_ns) : null,
+				sleeping_share: this.#share(all),
 			};
 		} finally {
 			wasm.c.mprof_statistics_free(numbers);
