@@ -10,6 +10,7 @@ status 0 and without a sanitizer's report. A failure has the last lines of the l
 """
 
 import contextlib
+import glob
 import os
 import re
 import select
@@ -62,6 +63,16 @@ def stop(program):
     """Stop PROGRAM, if there is one."""
     if program:
         program.stop()
+
+
+def delayed(pid="self"):
+    """Return for how many seconds a living thread of the process PID has waited for a processor: that which waited longest; 0 if the
+    process has ended or the kernel does not count. A thread that sleeps, or that is stopped, waits for no processor."""
+    nanoseconds = 0
+    for thread in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+        with contextlib.suppress(OSError), open(thread, encoding="ascii") as f:
+            nanoseconds = max(nanoseconds, int(f.read().split()[1]))
+    return nanoseconds / 1e9
 
 
 def wait(condition, seconds=PATIENCE, why=lambda: "", pause=0.02):
