@@ -1,5 +1,5 @@
 /* The first views that a person gets: where two traces part, what an answer tells, and where a click leads. */
-import {equal, ok, test, until} from "./harness.mjs";
+import {equal, ok, reference, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 import {event, piece} from "./trace-make.mjs";
 import {story} from "./workload.mjs";
@@ -57,6 +57,15 @@ test(
 		await until(() => seen(page, times, 60));
 		await t.look(page, "first-why");
 		await t.accessible(page);
+		/* Beside the panel, also of a guest whose end the panel tells about, and in a wide window. */
+		const ended = await t.host({rings: {bad: reference("public/arp-bad.ctf")}});
+		const wide = await opened(t, ended, "#domain=bad", {width: 1440, height: 900});
+
+		await wide.keyboard.press("y");
+		await wide.getByText("missed wake-up").waitFor();
+		await settled(wide);
+		ok(await seen(wide, await told(wide), 60), "the panel covers times that its answer tells about");
+
 		/* From the address, too. */
 		const address = await until(() => timeline(page, () => /panel=why/.test(location.hash) && location.hash));
 		const again = await opened(t, {url: page.url().split("/#")[0]}, address);

@@ -105,7 +105,8 @@ export class Panels {
 
 	/**
 	 * Show the content NAME, or close the panel if NAME is null. Before a trace is loaded, only
-	 * "help" can be shown.
+	 * "help" can be shown. The method of this name returns a Promise of [title, nodes], and of a
+	 * function that is called when they are shown, if there is one.
 	 */
 	async show(name) {
 		if (name === null) return this.close();
@@ -120,9 +121,10 @@ export class Panels {
 			this.canvasView.changed();
 		}
 		try {
-			const [title, nodes] = await this[name]();
+			const [title, nodes, opened] = await this[name]();
 			if (this.turn !== turn) return;
 			this.panel.open(name, title, ...nodes);
+			opened?.();
 			this.hooks.pressed(name);
 			this.hooks.settle();
 		} catch (error) {
@@ -142,7 +144,7 @@ export class Panels {
 
 	/**
 	 * Move the camera to the times RANGE {from, to}, ns, that an answer tells about, unless they are in
-	 * view and can be told apart. The panel may open only now, so leave it room.
+	 * view beside the panel and can be told apart.
 	 */
 	showTold(range) {
 		const {camera} = this;
@@ -212,13 +214,20 @@ export class Panels {
 		const answers = await engine.why(this.selection.thread?.index ?? null);
 
 		this.state.chain = await chain(answers.answers, (index) => engine.thread(index), this.camera.end);
-		if (this.state.chain.length) {
-			const rows = this.state.chain.map((it) => it.row);
-			this.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
-			this.showTold(told(answers.answers));
-			this.hooks.moved();
-		}
-		return ["Why does it wait?", [...(await this.ending()), ...answerNodes(answers, this.goes, this.state.clock)]];
+		const nodes = [...(await this.ending()), ...answerNodes(answers, this.goes, this.state.clock)];
+
+		/* How much of the picture the panel covers is known when it is open. */
+		return ["Why does it wait?", nodes, () => this.showChain(told(answers.answers))];
+	}
+
+	/** Focus the rows of the chain, and show the TIMES that its answer tells about; see told(). */
+	showChain(times) {
+		const rows = this.state.chain.map((it) => it.row);
+
+		if (!rows.length) return;
+		this.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
+		this.showTold(times);
+		this.hooks.moved();
 	}
 
 	/**
