@@ -16,7 +16,7 @@
 	X(MISSED, "missed", "missed wake-up: C was signalled by Y at T, when nobody waited")    \
 	X(NO_LATER, "no-later", "and no signal came from then to the end")                      \
 	X(NONE_CAME, "none-came", "X waits for a signal of C. None came")                       \
-	X(WOKE_ANOTHER, "woke-another", "the last one before, by Y, woke another")              \
+	X(TAKEN, "taken", "the last one before, by Y, was taken by a thread")                   \
 	X(NOR_BEFORE, "nor-before", "None came, nor any before")                                \
 	X(SIGNALLED, "signalled", "Signalled N times since, still not resolved")                \
 	X(NOTHING_RESOLVED, "nothing-resolved", "and nothing has resolved it")                  \

@@ -190,8 +190,8 @@ static void judge_none_came(const struct trial *t, const json_t *answer)
 	}
 	f = signal_of(t, object, last);
 	if (json_is_object(json_object_get(answer, "missed")))
-		return; /* it is not said to have woken another */
-	SAY(t, WOKE_ANOTHER, f && f->n, "a signal of object %d woke nobody, or was none", object);
+		return; /* it is not said that a thread took it */
+	SAY(t, TAKEN, f && f->n, "a signal of object %d woke nobody, or was none", object);
 }
 
 static void judge_missed(const struct trial *t, const json_t *answer)

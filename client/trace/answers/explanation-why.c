@@ -324,7 +324,8 @@ static void tell_last_signal(const struct why_text *w)
 	explain_put(w->e, covers(&w->a->before_coverage) ? "; the last one before, by "
 							 : "; the last one that the trace has, by ");
 	tell_signal(w, w->a->last_signal);
-	explain_put(w->e, w->a->lost_signal == MPROF_NONE ? ", woke another" : ", came when nobody waited for it");
+	explain_put(w->e,
+		    w->a->lost_signal == MPROF_NONE ? ", was taken by a thread" : ", came when nobody waited for it");
 }
 
 /* Say that the other end of the wait is not in this trace. */
