@@ -415,7 +415,7 @@ ocaml5() {
 		need ocaml5-root sh tests/ocaml5/root "$kept/ocaml5" || return 0
 		[ -e "$kept/ocaml5/made" ] || return 0
 		export MPROF_OCAML5="$kept/ocaml5"
-		for part in Events Environment Processes Losses Port; do
+		for part in Events Environment Processes Losses Port Overlay; do
 			check "ocaml5-$part" python3 -B tests/ocaml5/ocaml5.py "$builds/gcc" "$part"
 		done
 		export MPROF_MIRAGE="$kept/ocaml5/root/mirage/_build/solo5/stand-in"

@@ -462,5 +462,25 @@ class Port(unittest.TestCase):
                         self.assertGreater(collections, 3)
 
 
+class Overlay(unittest.TestCase):
+    """Debian 13's Lwt below the overlay of mprof-mirage-lwt, with a library that was not changed."""
+
+    def setUp(self):
+        self.enterContext(contextlib.chdir(self.enterContext(tempfile.TemporaryDirectory(prefix="ocaml5-overlay-"))))
+
+    def test_filtered(self):
+        """Exceptions that Lwt's filter excludes pass through, as without the overlay."""
+        subprocess.run([ocaml("overlay-filtered.exe"), "filtered.ctf"], check=True)
+
+    def test_lost(self):
+        """`why` names the wake-up that was lost in the library."""
+        for order, verdicts in (("good", []), ("bad", ["missed-signal"])):
+            subprocess.run([ocaml("overlay-lost.exe"), order, f"{order}.ctf"], stdout=subprocess.DEVNULL, check=True)
+            done = subprocess.run([program("mprofctl"), "why", "--json", f"{order}.ctf"], stdout=subprocess.PIPE, check=True)
+            answers = json.loads(done.stdout)["answers"]
+            self.assertEqual([answer["verdict"] for answer in answers], verdicts)
+        self.assertEqual((answers[0]["label"], answers[0]["condition"]["label"]), ("TCP connect", "ARP response"))
+
+
 if __name__ == "__main__":
     daemons.main()

@@ -9,7 +9,7 @@ module Lwt_unix = struct
 
   let sleep s = named ~ty:Trace.Wait "sleep" (Real_unix.sleep s)
   let timeout s = named ~ty:Trace.Wait "timeout" (Real_unix.timeout s)
-  let with_timeout s f = Lwt.pick [ timeout s; Lwt.catch f Real.fail ]
+  let with_timeout s f = Lwt.pick [ timeout s; Lwt.catch f Lwt.fail ]
 
   let auto_pause s =
     let pause = Real_unix.auto_pause s in

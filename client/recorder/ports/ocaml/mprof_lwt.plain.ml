@@ -205,18 +205,22 @@ module Lwt = struct
   let bind p f = if traced p then wait_for Trace.Bind p f Real.fail else Real.bind p f
   let map f p = if traced p then wait_for Trace.Map p (fun v -> Real.return (f v)) Real.fail else Real.map f p
 
-  let run f = match f () with p -> p | exception ex -> Real.fail ex
-
+  (* Lwt.apply leaves alone the exceptions that Lwt's filter excludes, as Lwt.catch does. *)
   let catch f h =
-    let p = run f in
-    if traced p then wait_for Trace.Try p Real.return h else Real.catch (fun () -> p) h
+    if not (Trace.enabled ()) then Real.catch f h
+    else
+      let p = Real.apply f () in
+      if pending p then wait_for Trace.Try p Real.return h else Real.catch (fun () -> p) h
 
   let try_bind f on_value on_error =
-    let p = run f in
-    if traced p then wait_for Trace.Try p on_value on_error else Real.try_bind (fun () -> p) on_value on_error
+    if not (Trace.enabled ()) then Real.try_bind f on_value on_error
+    else
+      let p = Real.apply f () in
+      if pending p then wait_for Trace.Try p on_value on_error else Real.try_bind (fun () -> p) on_value on_error
 
   let finalize f g =
-    try_bind f (fun v -> bind (g ()) (fun () -> Real.return v)) (fun ex -> bind (g ()) (fun () -> Real.fail ex))
+    if not (Trace.enabled ()) then Real.finalize f g
+    else try_bind f (fun v -> bind (g ()) (fun () -> Real.return v)) (fun ex -> bind (g ()) (fun () -> Real.fail ex))
 
   let backtrace_bind _add p f = bind p f
   let backtrace_catch _add f h = catch f h
