@@ -9,6 +9,7 @@
 #include "array.h"
 #include "ctl.h"
 #include "help.h"
+#include "options.h"
 #include "stdio-proxy.h"
 #include "suggestion.h"
 #include "table.h"
@@ -104,15 +105,13 @@ static int take_common(struct line *line, int argc, char **argv)
 
 static int no_verb(const char *word)
 {
-	static const char *const common[] = {"--host",	"--ca",	  "--cert", "--key",
-					     "--token", "--json", "--help", "--version"};
 	const char *what = word[0] == '-' ? "option" : "verb";
 	struct suggestion suggestion = {.word = word};
 
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		suggestion_consider(&suggestion, verbs[i].name);
-	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
-		suggestion_consider(&suggestion, common[i]);
+	for (size_t i = 0; common_options[i]; i++)
+		suggestion_consider(&suggestion, common_options[i]);
 	if (suggestion.best)
 		return say_usage(NULL, "there is no %s \"%s\"; did you mean %s?", what, word, suggestion.best);
 	return say_usage(NULL, "there is no %s \"%s\"", what, word);

@@ -5,10 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "array.h"
 #include "ctl.h"
 #include "options.h"
 #include "suggestion.h"
+
+const char *const common_options[] = {"--ca",  "--cert",  "--help",    "--host", "--json",
+				      "--key", "--token", "--version", NULL};
 
 /*
  * Return the value of the option at ARGV[*AT], if that is the option DEF; if the value is the next
@@ -39,14 +41,12 @@ static const char *option_value(const struct option_def *def, int argc, char **a
  */
 static int no_option(const char *verb, const char *arg, const struct option_def *defs, size_t n_defs)
 {
-	static const char *const common[] = {"--host",	"--ca",	  "--cert", "--key",
-					     "--token", "--json", "--help", "--version"};
 	struct suggestion suggestion = {.word = arg};
 
 	for (size_t i = 0; i < n_defs; i++)
 		suggestion_consider(&suggestion, defs[i].name);
-	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
-		suggestion_consider(&suggestion, common[i]);
+	for (size_t i = 0; common_options[i]; i++)
+		suggestion_consider(&suggestion, common_options[i]);
 	if (suggestion.best)
 		return say_usage(verb, "%s: there is no option %s; did you mean %s?", verb, arg, suggestion.best);
 	if (arg[1] >= '0' && arg[1] <= '9')

@@ -16,6 +16,9 @@ struct option_def {
 /* The option for the zone Z, a struct wall_zone, in a list of option_def. */
 #define OPTION_UTC(z) {"--utc", NULL, NULL, &(z).utc}
 
+/* The names of the options of every verb, in the order of the alphabet. NULL is behind the last. */
+extern const char *const common_options[];
+
 #define OPERANDS_MAX 64
 
 struct operands {

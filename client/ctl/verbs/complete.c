@@ -250,8 +250,6 @@ static void offer_remote(const struct offer *o, const struct hosts *hosts, bool 
 	}
 }
 
-/* Options of every verb. */
-static const char *const common[] = {"--ca", "--cert", "--help", "--host", "--json", "--key", "--token", "--version"};
 /* An option instead of a verb. */
 #define STDIO_PROXY "--stdio-proxy"
 
@@ -312,8 +310,8 @@ static void offer_options(const struct completion *c)
 	for (size_t i = 0; c->verb && strcmp(c->verb, "export") == 0 && (e = exporter_at(i)); i++)
 		for (size_t k = 0; e->options && e->options[k].name; k++)
 			offer_word(&c->offer, e->options[k].name, e->name);
-	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
-		offer_common(c, common[i]);
+	for (size_t i = 0; common_options[i]; i++)
+		offer_common(c, common_options[i]);
 	if (!c->verb)
 		offer_common(c, STDIO_PROXY);
 }
