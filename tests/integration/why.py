@@ -320,6 +320,18 @@ class Others(unittest.TestCase):
             said = run("why", "-", stdin=packet(one) + packet(one, count))[1]
             self.assertIn(f"note: {words}; signals and resolutions there are unknown\n", said)
 
+    def test_missing_resolution(self):
+        """A thread that a gap follows may have been resolved in it."""
+        marked = event(5, number(1), b"__should_resolve\0")
+        for count, words, hole in (
+            (1, "should resolve and never did\n", None),
+            (3, "should resolve, and the trace has no resolution of it, which would not be here: the trace lacks packets from ", "gap"),
+        ):
+            data = packet(marked) + packet(event(5, number(2), b"other\0"), count)
+            (answer,) = json.loads(run("why", "-", "--json", stdin=data)[1])["answers"]
+            self.assertEqual((answer["resolution_coverage"] or {}).get("hole"), hole)
+            self.assertIn(f"thread 1 (Unknown) {words}", run("why", "-", stdin=data)[1])
+
     def test_became(self):
         """A thread that became another is reported once, as the other, and also found by its own
         id."""

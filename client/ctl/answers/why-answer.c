@@ -202,6 +202,7 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, const stru
 {
 	const struct subject t = {.m = m, .w = w, .view = m->view};
 	const struct mprof_thread *it = &m->view->threads[mprof_why_final(w, thread)];
+	struct mprof_coverage unresolved;
 	struct mprof_why_answer a;
 	json_t *object;
 
@@ -221,6 +222,8 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, const stru
 	json_object_set_new(object, "resolution", resolution_json(&t, a.thread));
 	if (a.verdict == MPROF_WHY_RESOLVED)
 		return object;
+	mprof_why_unresolved(w, a.thread, &unresolved);
+	json_object_set_new(object, "resolution_coverage", coverage_json(&t, &unresolved));
 	json_object_set_new(object, "links", json_integer((json_int_t)a.links + a.cycle));
 	json_object_set_new(object, "chain", chain_json(&t, &a));
 	json_object_set_new(object, "root", root_json(&t, a.root, a.since));

@@ -99,6 +99,22 @@ static void tell_resolved(const struct why_text *w)
 	explain_line(w->e);
 }
 
+/* Say that the thread is unresolved, or name the hole in which its resolution could be. */
+static void tell_unresolved(const struct why_text *w)
+{
+	bool should = w->thread->flags & MPROF_THREAD_SHOULD_RESOLVE;
+	struct mprof_coverage c;
+
+	mprof_why_unresolved(w->e->why, w->a->thread, &c);
+	if (c.hole == MPROF_HOLE_NONE) {
+		explain_put(w->e, should ? " should resolve and never did" : " is not resolved");
+		return;
+	}
+	explain_put(w->e, should ? " should resolve, and the trace has no resolution of it, which would not be here"
+				 : " has no resolution in the trace. It would not be here");
+	explain_hole(w->e, &c, UINT64_MAX);
+}
+
 static void tell_title(const struct why_text *w, uint32_t asked)
 {
 	struct mprof_explanation *e = w->e;
@@ -108,8 +124,7 @@ static void tell_title(const struct why_text *w, uint32_t asked)
 	if (explain_thread(e, asked)->id != w->thread->id)
 		explain_put(e, ", which %" PRId64 " has become,", explain_thread(e, asked)->id);
 	if (w->a->verdict != MPROF_WHY_RESOLVED)
-		explain_put(e, w->thread->flags & MPROF_THREAD_SHOULD_RESOLVE ? " should resolve and never did"
-									      : " is not resolved");
+		tell_unresolved(w);
 	explain_line(e);
 	explain_put(e, "  ");
 	explain_time(e, w->thread->created);

@@ -124,8 +124,6 @@ static enum mprof_waits_kind kind_of(const struct mprof_waits *w, const struct m
 		return MPROF_WAITS_CYCLE;
 	case MPROF_WHY_MISSED_SIGNAL:
 		return MPROF_WAITS_MISSED;
-	case MPROF_WHY_MISSED_RESOLVE:
-		return asleep_since(w, a->thread) < a->end ? MPROF_WAITS_MISSED : MPROF_WAITS_OPEN;
 	case MPROF_WHY_HOLDER_ENDED:
 		return MPROF_WAITS_ENDED;
 	default:

@@ -22,7 +22,7 @@ extern "C" {
 /* What a group waits for. The kinds up to MPROF_WAITS_OUTSIDE are causes. */
 enum mprof_waits_kind {
 	MPROF_WAITS_CYCLE,     /* threads that wait on each other in a cycle */
-	MPROF_WAITS_MISSED,    /* a signal or a resolution that came too early */
+	MPROF_WAITS_MISSED,    /* a signal that came too early */
 	MPROF_WAITS_ENDED,     /* a lock whose holder ended */
 	MPROF_WAITS_OUTSIDE,   /* a lock whose holder is no thread of the program, which sleeps */
 	MPROF_WAITS_OPEN,      /* a signal, a release or a resolution that may still come */

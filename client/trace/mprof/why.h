@@ -171,6 +171,13 @@ MPROF_API uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, u
 MPROF_API void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_answer *answer);
 
 /*
+ * Store in *COVERAGE the hole in which the resolution of THREAD, which is unresolved, could be: a gap, a step of
+ * the clock, dropped events, or a ring that is not in the model. That the recorder may not write resolutions is no
+ * hole here. THREAD must be a result of mprof_why_final().
+ */
+MPROF_API void mprof_why_unresolved(const struct mprof_why *w, uint32_t thread, struct mprof_coverage *coverage);
+
+/*
  * Return the last activation of STREAM, or MPROF_NONE. With AWAKE, leave out the activations of the
  * stream's root thread, in which the program slept. All streams of a guest count as its first one: ask for
  * that. If several activations have the same end, return the last of these. vCPUs (schema/vcpu.md) do not count.
