@@ -392,18 +392,27 @@ sid() {
 	check sid-unit root_run sid-sid sh tests/fresh/gcc unit
 }
 
-# Its root stays, with the objects of the build and the compiler's cache, also when a run fails.
+# If the suite fresh has ended in this run, its root serves, with the objects that it compiled. Otherwise the root is one that stays, with
+# the objects of the build. The compiler's cache stays in both cases, also when a run fails.
 debian13() {
 	mkdir -p "$kept/debian13/cache"
 	(
 		flock 9
-		root=$kept/debian13/root
-		need debian13-root sh tests/fresh/root keep "$root" trixie $packages_build ccache curl iproute2 openssl || return 0
-		sh tests/fresh/root copy "$root"
-		need debian13-gcc sh tests/fresh/root run "$root" sh tests/fresh/gcc build || return 0
-		showing '^(Ok|Fail): ' check debian13-unit sh tests/fresh/root run "$root" sh tests/fresh/gcc unit
-		showing ' events ' check debian13-served sh tests/fresh/root run "$root" sh tests/fresh/gcc served
+		root=$builds/roots/fresh-trixie/root
+		started=
+		case " $chosen " in *" fresh "*) [ ! -e "$builds/ended-fresh" ] || [ ! -e "$root/src/build/release/build.ninja" ] || started=started ;; esac
+		if [ "$started" ]; then
+			ln -sfn "$kept/debian13/cache" "${root%/*}/cache"
+		else
+			root=$kept/debian13/root
+			need debian13-root sh tests/fresh/root keep "$root" trixie $packages_build ccache curl iproute2 openssl || return 0
+			sh tests/fresh/root copy "$root"
+		fi
+		need debian13-gcc sh tests/fresh/root run "$root" sh tests/fresh/gcc build $started || return 0
+		showing '^(Ok|Fail): ' check debian13-unit sh tests/fresh/root run "$root" sh tests/fresh/gcc unit $started
+		showing ' events ' check debian13-served sh tests/fresh/root run "$root" sh tests/fresh/gcc served $started
 	) 9>"$kept/debian13.lock"
+	rm -f "$builds/roots/fresh-trixie/cache"
 }
 
 # Each class of tests/ocaml5/ocaml5.py counts, and the unikernels of tests/xen/mirage.py, compiled with OCaml 5. The root stays for the next time.
