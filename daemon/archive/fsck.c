@@ -18,6 +18,7 @@
 #include "cleanup.h"
 #include "database.h"
 #include "memtraces.h"
+#include "row-sums.h"
 #include "salvage.h"
 #include "writer-state.h"
 
@@ -154,6 +155,11 @@ static const char trace_finish[] =
 	"INSERT OR IGNORE INTO outbox_sums (id, packets, captures, untold) VALUES (0, 0, 0, 0);"
 	"UPDATE identifiers SET run = max(run, (SELECT coalesce(max(id), 0) FROM runs)), stream = max(stream, (SELECT "
 	"coalesce(max(id), 0) FROM streams)), capture = max(capture, (SELECT coalesce(max(id), 0) FROM captures));"
+	"DELETE FROM row_sums;"
+	"INSERT INTO row_sums (name, held, unchecked) SELECT 'runs', count(*), coalesce(max(id), 0) FROM runs UNION ALL"
+	" SELECT 'streams', count(*), coalesce(max(id), 0) FROM streams UNION ALL"
+	" SELECT 'gaps', count(*), coalesce(max(id), 0) FROM gaps UNION ALL"
+	" SELECT 'captures', count(*), coalesce(max(id), 0) FROM captures;"
 	"COMMIT;";
 
 /*
@@ -322,6 +328,8 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 	r = database_intact(w->store.db);
 	if (r == 0)
 		r = lists_check(w);
+	if (r == 0)
+		r = row_sums_check(w);
 	if (r == 0)
 		r = for_each(w,
 			     "SELECT stream, sequence FROM chunks WHERE (stream, sequence) > (?1, ?2) ORDER BY stream, "

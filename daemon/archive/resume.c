@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "row-sums.h"
 #include "writer-state.h"
 
 /*
@@ -168,6 +169,8 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 	/* The clock may have been set, and the host started again, since the archive was written. */
 	age_run(&w->age, &w->store, true);
 	r = lists_check(w);
+	if (r == 0)
+		r = row_sums_check(w);
 	if (r == 0)
 		r = writer_enter(w, &is_mine);
 	if (r != 0)

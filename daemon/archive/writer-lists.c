@@ -117,6 +117,21 @@ int list_repair(struct archive_writer *w, int64_t capture, bool *damaged)
 	return r ? r : write_list(w, capture, &list);
 }
 
+int list_lack(struct archive_writer *w, int64_t capture)
+{
+	CLEANUP(range_list_deinit) struct range_list list = {0};
+	int r = list_make(w, capture);
+
+	if (r == 0)
+		r = list_repair(w, capture, &(bool){false});
+	if (r == 0)
+		r = read_list(w, capture, &list);
+	if (r != 0 || list.state == RANGE_LIST_LACKS)
+		return r == ARCHIVE_E_ABSENT ? 0 : r;
+	list.state = RANGE_LIST_LACKS;
+	return write_list(w, capture, &list);
+}
+
 /* Write the range of ENTRY as the list has it. */
 static int put_entry(struct archive_writer *w, int64_t capture, const struct range_entry *entry)
 {

@@ -143,6 +143,8 @@ int list_put(struct archive_writer *w, int64_t capture, int64_t stream);
 int list_make(struct archive_writer *w, int64_t capture);
 /* If the list of CAPTURE is damaged or missing, make it of the ranges that are left, and note that it may lack some. */
 int list_repair(struct archive_writer *w, int64_t capture, bool *damaged);
+/* Note in its list that CAPTURE may lack something: it is not complete. */
+int list_lack(struct archive_writer *w, int64_t capture);
 /* Write the range of STREAM again as the list has it. *RESTORED: it has it. */
 int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool *restored);
 /*

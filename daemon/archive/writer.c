@@ -12,6 +12,7 @@
 #include "array.h"
 #include "database.h"
 #include "outbox-sum.h"
+#include "row-sums.h"
 #include "space.h"
 #include "writer-state.h"
 #include <errno.h>
@@ -70,6 +71,8 @@ static int load(void *context)
 	if (rc != SQLITE_OK)
 		return database_error(w->store.db, rc);
 	rc = outbox_open(w);
+	if (rc == 0)
+		rc = row_sums_open(w);
 	return rc ? rc : load_usage(w);
 }
 

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "log.h"
 #include "retention.h"
+#include "row-sums.h"
 #include "space.h"
 #include "store.h"
 
@@ -27,6 +28,7 @@
 #define ENDS_MAX	512u
 #define OUTBOX_NS	NS_PER_S
 #define OUTBOX_CHECK_NS (10 * NS_PER_S)
+#define ROWS_CHECK_NS	(600 * NS_PER_S)
 #define UNFINISHED_NS	(600 * NS_PER_S) /* a capture that is not finished after this time will not be */
 
 struct commit_thread {
@@ -50,6 +52,7 @@ struct commit_thread {
 	bool sends;		    /* the configuration sends something to a hub */
 	bool counted;		    /* STATE.outbox is what the archive had */
 	uint64_t outbox_checked_at; /* last check of its rows, CLOCK_MONOTONIC ns */
+	uint64_t rows_checked_at;   /* last check of runs, streams, gaps and captures, CLOCK_MONOTONIC ns */
 	uint64_t outbox_at;	    /* last time of outbox_run(), CLOCK_MONOTONIC ns */
 	int64_t noted;		    /* the newest capture at NOTED_AT */
 	uint64_t noted_at;	    /* CLOCK_MONOTONIC ns */
@@ -588,6 +591,19 @@ static void outbox_run(struct commit_thread *t)
 	(void)outbox_count(t);
 }
 
+/* Check the rows of runs, streams, gaps and captures each ROWS_CHECK_NS. The first check was archive_writer_resume()'s. */
+static void rows_run(struct commit_thread *t)
+{
+	uint64_t now = clock_mono();
+
+	if (t->rows_checked_at == 0)
+		t->rows_checked_at = now;
+	if (now - t->rows_checked_at < ROWS_CHECK_NS || t->retention.full)
+		return;
+	t->rows_checked_at = now;
+	(void)row_sums_check(t->w);
+}
+
 static void outbox_begin(struct commit_thread *t)
 {
 	note_captures(t, clock_mono());
@@ -645,6 +661,7 @@ static void *commit_thread_run(void *context)
 		retention_run(&t->retention);
 		tell_retention(t);
 		outbox_run(t);
+		rows_run(t);
 	}
 }
 

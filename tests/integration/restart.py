@@ -184,7 +184,8 @@ class Down(daemons.Case):
         listed = d.wait_ended("guest")
         d.kill_collector()
         with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db, db:
-            db.execute("UPDATE runs SET state = 'running', ended_real = NULL, reason = NULL")
+            db.execute("UPDATE runs SET state = 'running', ended_real = NULL, reason = NULL, checksum = NULL")
+            db.execute("UPDATE row_sums SET unchecked = 1000")
         d.start_collector()
         d.wait_ended("guest")
         self.check_loss(d, listed[0]["run"])
@@ -259,7 +260,8 @@ class Ending(daemons.Case):
 
     def undo(self, d, *statements):
         with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db, db:
-            db.execute("UPDATE runs SET state = 'running', ended_real = NULL, reason = NULL")
+            db.execute("UPDATE runs SET state = 'running', ended_real = NULL, reason = NULL, checksum = NULL")
+            db.execute("UPDATE row_sums SET unchecked = 1000")
             for statement in statements:
                 self.assertGreater(db.execute(statement).rowcount, 0, statement)
 
@@ -274,7 +276,9 @@ class Ending(daemons.Case):
     def check_same(self, d):
         """Check that the run has its one capture and all its events."""
         self.check(d)
-        self.assertEqual(d.captures("guest"), [self.capture])
+        read = "cause", "sentence", "last_ran", "exception", "failure", "damages", "skipped_bytes", "unproven_events"  # of the reader, at any time
+        told = [{key: capture[key] for key in capture if key not in read} for capture in (*d.captures("guest"), self.capture)]
+        self.assertEqual(told[:-1], told[-1:])
         self.assertEqual(d.trace("guest"), self.found)
         self.assertEqual(d.get(f"/v1/captures/{self.capture['id']}/trace"), self.captured)
         self.assertEqual(d.query(TAILS), self.tails)

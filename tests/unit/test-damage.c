@@ -8,10 +8,12 @@
 #include <xxhash.h>
 
 #include "archive-fixture.h"
+#include "array.h"
 #include "capture-coverage.h"
 #include "fsck.h"
 #include "memtraces-reader.h"
 #include "reader.h"
+#include "row-sums.h"
 
 #define CHUNKS ((struct reader_source){.stream = 1})
 #define TAIL   ((struct reader_source){.stream = 1, .capture = 9})
@@ -589,6 +591,67 @@ static void test_resume_without_texts(void)
 	fixture_deinit(&f);
 }
 
+/* Return the value of a column of the row of TABLE in row_sums. */
+static int64_t sum_of(struct fixture *f, const char *column, const char *table)
+{
+	return fixture_number(f, "SELECT %s FROM row_sums WHERE name = '%s'", column, table);
+}
+
+/*
+ * A changed row of runs, streams, gaps or captures is noticed, and declared: the gap is deleted, the captures are not
+ * complete, the false context and the name are gone. A missing row is noticed, too.
+ */
+static void test_rows(void)
+{
+	static const char flag[] = "SELECT hex(substr(ranges, 1, 1)) + 0 FROM capture_lists WHERE capture = 9";
+	static const char *const bad[] = {"gaps", "captures", "streams", "runs"};
+	struct archive_gap gap = {.stream = 1,
+				  .kind = "lost",
+				  .reason = "lapped",
+				  .after_sequence = 90,
+				  .after_offset = 30,
+				  .next_sequence = 92,
+				  .packets = 2};
+	const struct archive_capture_change note = {.capture = 9, .version = -1, .pinned = 1, .note = "a note"};
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(f.w, &note), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK_EQ_INT(sum_of(&f, "held", bad[i]), fixture_number(&f, "SELECT count(*) FROM %s", bad[i]));
+	change(&f, "UPDATE captures SET context = 'false' WHERE id = 9; UPDATE gaps SET packets = 3");
+	CHECK_EQ_INT(fixture_number(&f, flag), 0);
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 2);
+	CHECK_EQ_INT(fixture_number(&f, flag), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures WHERE context IS NOT NULL AND id = 9"), 0);
+	change(&f, "UPDATE capture_lists SET ranges = ranges; UPDATE streams SET held = 70; UPDATE runs SET name = "
+		   "'other'");
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs WHERE name <> 'saved-' || id OR uuid IS NOT NULL"),
+		     0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM streams WHERE held IS NULL AND oldest = 3"), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK(sum_of(&f, "damaged", bad[i]) > 0);
+	change(&f, "PRAGMA foreign_keys = OFF; DELETE FROM captures WHERE id = 9");
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_INT(sum_of(&f, "lost", "captures"), 1);
+	{
+		uint64_t pieces = archive_writer_damage(f.w).pieces;
+
+		CHECK_EQ_INT(row_sums_check(f.w), 0); /* each is told once */
+		CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, pieces);
+	}
+	fixture_deinit(&f);
+}
+
 /* The archive still knows which rows must exist after the oldest rows were deleted. */
 static void test_deletion(void)
 {
@@ -777,7 +840,8 @@ static void test_fsck(void)
 	CHECK(strstr(said, "all of it is whole") && strstr(said, "there is no archive of memory profiles"));
 	change(&f, "UPDATE chunks SET checksum = NULL; UPDATE tails SET checksum = NULL; UPDATE capture_streams SET "
 		   "checksum = NULL, "
-		   "tail_bytes = NULL; UPDATE streams SET oldest = NULL, newest = NULL, held = NULL; "
+		   "tail_bytes = NULL; UPDATE streams SET oldest = NULL, newest = NULL, held = NULL, checksum = NULL; "
+		   "UPDATE row_sums SET unchecked = 9; "
 		   "UPDATE unchecked SET chunks = 9, tails = 9, captures = 9");
 	CHECK_EQ_INT(check(&f, said, sizeof(said)), 0);
 	CHECK(strstr(said, "6 rows from an earlier version") != NULL);
@@ -807,6 +871,7 @@ int main(void)
 	CHECK_RUN(test_gap);
 	CHECK_RUN(test_resume);
 	CHECK_RUN(test_resume_without_texts);
+	CHECK_RUN(test_rows);
 	CHECK_RUN(test_deletion);
 	CHECK_RUN(test_profile);
 	CHECK_RUN(test_fsck);

@@ -359,6 +359,7 @@ class Preserved(Edges):
                 ((last or 0) + 1, run, real),
             )
             db.execute("UPDATE identifiers SET capture = ?", ((last or 0) + 1,))
+            db.execute("UPDATE row_sums SET unchecked = 1000")
             db.execute("COMMIT")
         for _ in range(2):
             d.start_collector()
