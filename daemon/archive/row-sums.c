@@ -3,10 +3,14 @@
  *
  * Triggers of the writer's connection keep the checksum of each row, and the number of rows, in step with every statement
  * of the writer. Whoever else changes a table has no triggers, and so leaves a wrong checksum or number. A row that was
- * wrong before a change stays wrong until row_sums_check() has declared that.
+ * wrong before a change stays wrong until a check has declared that.
  */
 #include "row-sums.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,60 +87,174 @@ static void compute(sqlite3_context *context, int n, sqlite3_value **values)
 	sqlite3_result_blob(context, sum, sizeof(sum), SQLITE_TRANSIENT);
 }
 
-/* ---- triggers -------------------------------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 
-/* The columns that a checksum covers; T is "" or "OLD.". */
-#define RUN_ROW(t)                                                                                       \
-	t "id, " t "source, " t "key, " t "name, " t "uuid, " t "domid, " t "state, " t "began_real, " t \
-	  "ended_real, " t "reason"
-#define STREAM_ROW(t)                                                                                              \
-	t "id, " t "run, " t "number, " t "name, " t "ring_bytes, " t "ring_packets, " t "flags, " t "packets, " t \
-	  "bytes, " t "lost_packets, " t "skipped_packets, " t "deletions, " t "last_seen_real, " t "oldest, " t   \
-	  "newest, " t "held, " t "damaged_packets"
-#define GAP_ROW(t)                                                                                                  \
-	t "id, " t "stream, " t "kind, " t "reason, " t "after_sequence, " t "after_offset, " t "next_sequence, " t \
-	  "packets, " t "at_least, " t "real, " t "mono"
-#define CAPTURE_ROW(t)                                                                                          \
-	t "id, " t "run, " t "kind, " t "real, " t "mono, " t "pinned, " t "note, " t "marks, " t "version, " t \
-	  "context_checksum"
-#define CONTEXT(t) t "id, " t "context"
+#define PART_ROWS   4096 /* rows that one step checks */
+#define CONTEXT_SUM "row_checksum(id, context)"
 
-#define SUM(row)	     "row_checksum(" row ")"
-#define HOLDS(row)	     "checksum IS " SUM(row)
-#define RESUM(t, row, where) "UPDATE " t " SET checksum = " SUM(row) " WHERE " where ";"
-#define COUNT(t, change)     "UPDATE row_sums SET held = held " change " WHERE name = '" t "';"
-
-/* The triggers of table T, whose columns are ROW. FIRST runs before the checksum of a new row is made. */
-#define KEEP(t, row, first)                                                                                         \
-	"CREATE TEMP TRIGGER " t "_added AFTER INSERT ON main." t " BEGIN " first RESUM(t, row(""), "id = NEW.id")  \
-		COUNT(t, "+ 1") " END;"                                                                             \
-				"CREATE TEMP TRIGGER " t                                                            \
-				"_changed AFTER UPDATE OF " row("") " ON main." t " WHEN OLD.checksum IS " SUM(     \
-					row("OLD.")) " BEGIN " RESUM(t, row(""),                                    \
-								     "id = NEW.id") " END;"                         \
-										    "CREATE TEMP TRIGGER " t        \
-										    "_gone AFTER DELETE ON main." t \
-										    " BEGIN " COUNT(t, "- 1") " END;"
-#define CONTEXT_RESUM "UPDATE captures SET context_checksum = " SUM(CONTEXT("")) " WHERE id = NEW.id;"
-
-static const char *const keep_sums[] = {
-	KEEP("runs", RUN_ROW, ""),
-	KEEP("streams", STREAM_ROW, ""),
-	KEEP("gaps", GAP_ROW, ""),
-	KEEP("captures", CAPTURE_ROW, CONTEXT_RESUM),
-	"CREATE TEMP TRIGGER captures_context AFTER UPDATE OF context ON main.captures"
-	" WHEN OLD.context_checksum IS " SUM(CONTEXT("OLD.")) " BEGIN " CONTEXT_RESUM " END;",
+struct table {
+	const char *name;
+	const char *columns; /* that the checksum covers, separated by ", " */
+	const char *added;   /* statement on a new row, before its checksum is made */
+	const char *wrong;   /* further condition of a damaged row, behind OR */
+	const char *
+		lacking; /* query of the captures that are not complete if the rows in temp.damaged are damaged; NULL = none */
+	/* Statements that declare the rows in temp.damaged. The rows that stay get new checksums after them. */
+	const char *declare;
 };
 
-/* Give checksums to the rows of a version that knew none, and a number of rows to tables that lack one. */
-#define UNCHECKED(t) "checksum IS NULL AND id <= (SELECT unchecked FROM row_sums WHERE name = '" t "')"
-#define NUMBER(t)    "INSERT OR IGNORE INTO row_sums (name, held, unchecked) SELECT '" t "', count(*), 0 FROM " t ";"
-static const char add_sums[] = NUMBER("runs") NUMBER("streams") NUMBER("gaps") NUMBER("captures") RESUM(
-	"runs", RUN_ROW(""), UNCHECKED("runs")) RESUM("streams", STREAM_ROW(""), UNCHECKED("streams"))
-	RESUM("gaps", GAP_ROW(""), UNCHECKED("gaps")) "UPDATE captures SET context_checksum = " SUM(CONTEXT(
-		"")) " WHERE " UNCHECKED("captures") ";" RESUM("captures", CAPTURE_ROW(""),
-							       UNCHECKED("captures")) "UPDATE row_sums SET unchecked = "
-										      "0 WHERE unchecked <> 0;";
+static const struct table tables[] = {
+	{
+		.name = "gaps",
+		.columns = "id, stream, kind, reason, after_sequence, after_offset, next_sequence, packets, at_least, "
+			   "real, mono",
+		.added = "",
+		.wrong = "",
+		.declare = "DELETE FROM gaps WHERE id IN (SELECT id FROM temp.damaged);",
+	},
+	{
+		.name = "captures",
+		.columns = "id, run, kind, real, mono, pinned, note, marks, version, context_checksum",
+		.added = "UPDATE captures SET context_checksum = " CONTEXT_SUM " WHERE id = NEW.id;",
+		.wrong = " OR context_checksum IS NOT " CONTEXT_SUM,
+		.lacking = "SELECT id FROM temp.damaged",
+		.declare = "UPDATE captures SET"
+			   " kind = CASE WHEN kind IN ('crash', 'watchdog', 'poweroff', 'reboot', 'suspend', "
+			   "'destroyed', 'ended', 'periodic', 'manual', 'trigger') THEN kind ELSE 'ended' END,"
+			   " marks = CASE WHEN json_valid(marks) THEN marks ELSE '[]' END,"
+			   " note = coalesce(note, ''),"
+			   " context = CASE WHEN context_checksum IS " CONTEXT_SUM " THEN context END"
+			   " WHERE id IN (SELECT id FROM temp.damaged);"
+			   "UPDATE captures SET context_checksum = " CONTEXT_SUM
+			   " WHERE id IN (SELECT id FROM temp.damaged);",
+	},
+	{
+		.name = "streams",
+		.columns = "id, run, number, name, ring_bytes, ring_packets, flags, packets, bytes, lost_packets, "
+			   "skipped_packets, deletions, last_seen_real, oldest, newest, held, damaged_packets",
+		.added = "",
+		.wrong = "",
+		.lacking = "SELECT capture FROM capture_streams WHERE stream IN (SELECT id FROM temp.damaged)",
+		/* A stream begins and ends at packets that it has, or that a capture names. */
+		.declare = "UPDATE streams SET held = NULL,"
+			   " oldest = (SELECT min(n) FROM (SELECT min(sequence) AS n FROM chunks WHERE stream = "
+			   "streams.id UNION ALL SELECT min(first_sequence) FROM capture_streams WHERE stream = "
+			   "streams.id)),"
+			   " newest = (SELECT max(n) FROM (SELECT max(sequence) AS n FROM chunks WHERE stream = "
+			   "streams.id UNION ALL SELECT max(last_sequence) FROM capture_streams WHERE stream = "
+			   "streams.id))"
+			   " WHERE id IN (SELECT id FROM temp.damaged);",
+	},
+	{
+		.name = "runs",
+		.columns = "id, source, key, name, uuid, domid, state, began_real, ended_real, reason",
+		.added = "",
+		.wrong = "",
+		.declare = "UPDATE runs SET name = 'saved-' || id, uuid = NULL,"
+			   " state = CASE WHEN state IN ('running', 'suspended', 'ended') THEN state ELSE 'ended' END,"
+			   " source = CASE WHEN source = 'xen' THEN source ELSE 'dir' END,"
+			   " key = coalesce(key, 'saved-' || id) WHERE id IN (SELECT id FROM temp.damaged);",
+	},
+};
+
+/* Run the statements that FORMAT makes, with the conversions of sqlite3_mprintf(). Return 0 or an error. */
+static int run(sqlite3 *db, const char *format, ...)
+{
+	va_list list;
+	char *sql;
+	int r;
+
+	va_start(list, format);
+	sql = sqlite3_vmprintf(format, list);
+	va_end(list);
+	r = sql ? database_run(db, sql) : -ENOMEM;
+	sqlite3_free(sql);
+	return r;
+}
+
+/* As run(), and read the number in the first row into *VALUE. */
+static int number(sqlite3 *db, int64_t *value, const char *format, ...)
+{
+	va_list list;
+	char *sql;
+	int r;
+
+	va_start(list, format);
+	sql = sqlite3_vmprintf(format, list);
+	va_end(list);
+	r = sql ? database_number(db, sql, value) : -ENOMEM;
+	sqlite3_free(sql);
+	return r;
+}
+
+/* ---- triggers -------------------------------------------------------------------------------- */
+
+/* Return COLUMNS with "OLD." before each, to be freed. Return NULL without memory. */
+static char *of_old_row(const char *columns)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	for (const char *at = columns; *at;) {
+		size_t length = strcspn(at, ",");
+
+		fprintf(f, "OLD.%.*s%s", (int)length, at, at[length] ? ", " : "");
+		at += length + strspn(at + length, ", ");
+	}
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Make the triggers that keep the checksums of T and the number of its rows. */
+static int keep(sqlite3 *db, const struct table *t)
+{
+	CLEANUP(freep) char *old = of_old_row(t->columns);
+	int r;
+
+	if (!old)
+		return -ENOMEM;
+	r = run(db,
+		"CREATE TEMP TRIGGER %s_added AFTER INSERT ON main.%s BEGIN %s"
+		" UPDATE %s SET checksum = row_checksum(%s) WHERE id = NEW.id;"
+		" UPDATE row_sums SET held = held + 1 WHERE name = '%s'; END;",
+		t->name, t->name, t->added, t->name, t->columns, t->name);
+	if (r == 0)
+		r = run(db,
+			"CREATE TEMP TRIGGER %s_changed AFTER UPDATE OF %s ON main.%s"
+			" WHEN OLD.checksum IS row_checksum(%s) BEGIN"
+			" UPDATE %s SET checksum = row_checksum(%s) WHERE id = NEW.id; END;",
+			t->name, t->columns, t->name, old, t->name, t->columns);
+	if (r == 0)
+		r = run(db,
+			"CREATE TEMP TRIGGER %s_gone AFTER DELETE ON main.%s BEGIN"
+			" UPDATE row_sums SET held = held - 1 WHERE name = '%s'; END;",
+			t->name, t->name, t->name);
+	return r;
+}
+
+/* Give checksums to the rows of T of a version that knew none, and a number of rows if T has none. */
+static int fill(sqlite3 *db, const struct table *t)
+{
+	return run(db,
+		   "INSERT OR IGNORE INTO row_sums (name, held, unchecked) SELECT '%s', count(*), 0 FROM %s;"
+		   "UPDATE %s SET checksum = row_checksum(%s)"
+		   " WHERE checksum IS NULL AND id <= (SELECT unchecked FROM row_sums WHERE name = '%s');"
+		   "UPDATE row_sums SET unchecked = 0 WHERE name = '%s' AND unchecked <> 0;",
+		   t->name, t->name, t->name, t->columns, t->name, t->name);
+}
+
+static const char context_kept[] =
+	"CREATE TEMP TRIGGER captures_context AFTER UPDATE OF context ON main.captures"
+	" WHEN OLD.context_checksum IS row_checksum(OLD.id, OLD.context) BEGIN"
+	" UPDATE captures SET context_checksum = " CONTEXT_SUM " WHERE id = NEW.id; END;"
+	"UPDATE captures SET context_checksum = " CONTEXT_SUM
+	" WHERE checksum IS NULL AND id <= (SELECT unchecked FROM row_sums WHERE name = 'captures');";
 
 int row_sums_open(struct archive_writer *w)
 {
@@ -145,133 +263,118 @@ int row_sums_open(struct archive_writer *w)
 							      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
 							      NULL, compute, NULL, NULL, NULL));
 
-	for (size_t i = 0; i < ARRAY_SIZE(keep_sums) && r == 0; i++)
-		r = database_run(db, keep_sums[i]);
-	return r ? r : database_run(db, add_sums);
+	if (r == 0)
+		r = database_run(db, "CREATE TEMP TABLE damaged (id INTEGER PRIMARY KEY);"
+				     "CREATE TEMP TABLE lacking (id INTEGER PRIMARY KEY);");
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++)
+		r = keep(db, &tables[i]);
+	if (r == 0)
+		r = database_run(db, context_kept);
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++)
+		r = fill(db, &tables[i]);
+	return r;
 }
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
-#define BAD(t, row) "SELECT count(*) FROM " t " WHERE NOT (" HOLDS(row("")) ")"
-#define MISSING(t)  "SELECT held - (SELECT count(*) FROM " t ") FROM row_sums WHERE name = '" t "'"
-
-/* Where a stream must begin or end: at a packet that it has, or that a capture names. */
-#define EDGE(f, column)                                                                                      \
-	"(SELECT " f "(n) FROM (SELECT " f "(sequence) AS n FROM chunks WHERE stream = streams.id UNION ALL" \
-	" SELECT " f "(" column ") FROM capture_streams WHERE stream = streams.id))"
-
-struct table {
-	const char *name;
-	const char *bad, *missing;
-	/* What declares damaged rows, and gives the rows that stay new checksums. */
-	const char *declare;
-};
-
-static const struct table tables[] = {
-	{"gaps", BAD("gaps", GAP_ROW), MISSING("gaps"), "DELETE FROM gaps WHERE NOT (" HOLDS(GAP_ROW("")) ");"},
-	{"captures", BAD("captures", CAPTURE_ROW) " OR context_checksum IS NOT " SUM(CONTEXT("")), MISSING("captures"),
-	 "UPDATE captures SET kind = CASE WHEN kind IN ('crash', 'watchdog', 'poweroff', 'reboot', 'suspend', "
-	 "'destroyed',"
-	 " 'ended', 'periodic', 'manual', 'trigger') THEN kind ELSE 'ended' END, marks = CASE WHEN json_valid(marks) "
-	 "THEN"
-	 " marks ELSE '[]' END, note = coalesce(note, ''), context = CASE WHEN context_checksum IS " SUM(CONTEXT(
-		 "")) " THEN context END WHERE id IN (SELECT id FROM temp.damaged);"
-		      "UPDATE captures SET context_checksum = " SUM(CONTEXT(
-			      "")) " WHERE id IN (SELECT id FROM temp.damaged);" RESUM("captures", CAPTURE_ROW(""),
-										       "id IN (SELECT id FROM "
-										       "temp.damaged)")},
-	{"streams", BAD("streams", STREAM_ROW), MISSING("streams"),
-	 "UPDATE streams SET held = NULL, oldest = " EDGE("min", "first_sequence") ", newest = " EDGE(
-		 "max",
-		 "last_sequence") " WHERE NOT (" HOLDS(STREAM_ROW("")) ");" RESUM("streams", STREAM_ROW(""),
-										  "NOT (" HOLDS(STREAM_ROW("")) ")")},
-	{"runs", BAD("runs", RUN_ROW), MISSING("runs"),
-	 "UPDATE runs SET name = 'saved-' || id, uuid = NULL, state = CASE WHEN state IN ('running', 'suspended', "
-	 "'ended')"
-	 " THEN state ELSE 'ended' END, source = CASE WHEN source = 'xen' THEN source ELSE 'dir' END,"
-	 " key = coalesce(key, 'saved-' || id) WHERE NOT (" HOLDS(RUN_ROW("")) ");" RESUM(
-		 "runs", RUN_ROW(""), "NOT (" HOLDS(RUN_ROW("")) ")")},
-};
-
-/* The captures that are not complete any more: damaged ones, and those of damaged streams. */
-static const char find_captures[] =
-	"CREATE TEMP TABLE IF NOT EXISTS damaged (id INTEGER PRIMARY KEY);"
-	"CREATE TEMP TABLE IF NOT EXISTS lacking (id INTEGER PRIMARY KEY);"
-	"DELETE FROM temp.damaged; DELETE FROM temp.lacking;"
-	"INSERT INTO temp.damaged SELECT id FROM captures WHERE NOT (" HOLDS(CAPTURE_ROW(
-		"")) ") OR context_checksum IS NOT " SUM(CONTEXT("")) ";"
-								      "INSERT OR IGNORE INTO temp.lacking SELECT id "
-								      "FROM temp.damaged UNION SELECT a.capture FROM "
-								      "capture_streams a"
-								      " WHERE a.stream IN (SELECT id FROM streams "
-								      "WHERE NOT (" HOLDS(STREAM_ROW("")) "));";
-
-/* Note that the captures in temp.lacking may lack something. */
-static int mark_captures(struct archive_writer *w)
+/* Note that the captures that QUERY finds may lack something. */
+static int mark_captures(struct archive_writer *w, const char *query)
 {
+	sqlite3 *db = w->store.db;
 	int64_t id = 0;
-	int r;
+	int r = run(db, "DELETE FROM temp.lacking; INSERT OR IGNORE INTO temp.lacking %s;", query);
 
-	while ((r = database_number(w->store.db, "SELECT coalesce(min(id), 0) FROM temp.lacking", &id)) == 0 && id) {
+	while (r == 0) {
+		r = database_number(db, "SELECT coalesce(min(id), 0) FROM temp.lacking", &id);
+		if (r != 0 || id == 0)
+			break;
 		r = list_lack(w, id);
 		if (r == 0)
-			r = database_run(w->store.db,
-					 "DELETE FROM temp.lacking WHERE id = (SELECT min(id) FROM temp.lacking);");
-		if (r != 0)
-			break;
+			r = run(db, "DELETE FROM temp.lacking WHERE id = %lld;", (long long)id);
 	}
 	return r;
 }
 
-/* Count the damaged and the missing rows of TABLE, and note the numbers. */
-static int count(struct archive_writer *w, const struct table *t, int64_t *bad, int64_t *missing)
+/* Declare the rows of T in temp.damaged. */
+static int declare(struct archive_writer *w, const struct table *t)
 {
-	char sql[256];
-	int r = database_number(w->store.db, t->bad, bad);
+	int r = t->lacking ? mark_captures(w, t->lacking) : 0;
 
 	if (r == 0)
-		r = database_number(w->store.db, t->missing, missing);
-	if (r != 0 || (*bad == 0 && *missing == 0))
-		return r;
-	snprintf(sql, sizeof(sql),
-		 "UPDATE row_sums SET damaged = damaged + %lld, lost = lost + %lld, held = held - %lld WHERE name = "
-		 "'%s';",
-		 (long long)*bad, (long long)(*missing > 0 ? *missing : 0), (long long)*missing, t->name);
-	return database_run(w->store.db, sql);
+		r = database_run(w->store.db, t->declare);
+	return r ? r
+		 : run(w->store.db,
+		       "UPDATE %s SET checksum = row_checksum(%s) WHERE id IN (SELECT id FROM temp.damaged);", t->name,
+		       t->columns);
 }
 
-static int check_all(struct archive_writer *w, int64_t *bad, int64_t *missing)
+/* Note that BAD rows of T, which are in temp.damaged, are damaged, and that MISSING are lost, or -MISSING too many. */
+static int note(struct archive_writer *w, const struct table *t, int64_t bad, int64_t missing)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++)
-		r = count(w, &tables[i], &bad[i], &missing[i]);
-	if (r == 0 && (bad[1] || bad[2])) {
-		r = database_run(w->store.db, find_captures);
-		if (r == 0)
-			r = mark_captures(w);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++)
-		if (bad[i])
-			r = database_run(w->store.db, tables[i].declare);
-	return r;
-}
-
-int row_sums_check(struct archive_writer *w)
-{
-	int64_t bad[ARRAY_SIZE(tables)] = {0}, missing[ARRAY_SIZE(tables)] = {0};
+	int64_t lost = missing > 0 ? missing : 0;
 	bool is_mine;
 	int r = writer_enter(w, &is_mine);
 
 	if (r != 0)
 		return r;
-	r = writer_leave(w, is_mine, check_all(w, bad, missing));
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++) {
-		if (bad[i] == 0 && missing[i] == 0)
-			continue;
-		w->damage.pieces += (uint64_t)bad[i] + (uint64_t)(missing[i] > 0 ? missing[i] : 0);
-		log_warning("Rows of the archive were damaged or lost on the disk: table=%s damaged=%lld lost=%lld",
-			    tables[i].name, (long long)bad[i], (long long)(missing[i] > 0 ? missing[i] : 0));
+	r = run(w->store.db,
+		"UPDATE row_sums SET damaged = damaged + %lld, lost = lost + %lld, held = held - %lld WHERE name = "
+		"'%s';",
+		(long long)bad, (long long)lost, (long long)missing, t->name);
+	if (r == 0 && bad)
+		r = declare(w, t);
+	r = writer_leave(w, is_mine, r);
+	if (r != 0 || bad + lost == 0)
+		return r;
+	w->damage.pieces += (uint64_t)(bad + lost);
+	log_warning("Rows of the archive were damaged or lost on the disk: table=%s damaged=%" PRId64 " lost=%" PRId64,
+		    t->name, bad, lost);
+	return 0;
+}
+
+/* Find the damaged rows of T with identifiers above AFTER, up to LAST: store them in temp.damaged, and their number in *BAD. */
+static int find(struct archive_writer *w, const struct table *t, int64_t after, int64_t last, int64_t *bad)
+{
+	sqlite3 *db = w->store.db;
+	int r = run(db,
+		    "DELETE FROM temp.damaged; INSERT INTO temp.damaged SELECT id FROM %s"
+		    " WHERE id > %lld AND id <= %lld AND (checksum IS NOT row_checksum(%s)%s);",
+		    t->name, (long long)after, (long long)last, t->columns, t->wrong);
+
+	return r ? r : database_number(db, "SELECT count(*) FROM temp.damaged", bad);
+}
+
+int row_sums_step(struct archive_writer *w, struct row_walk *walk)
+{
+	const struct table *t = &tables[walk->table];
+	int64_t last = INT64_MAX, bad = 0, missing = 0;
+	int r = number(w->store.db, &last, "SELECT id FROM %s WHERE id > %lld ORDER BY id LIMIT 1 OFFSET %d", t->name,
+		       (long long)walk->after, PART_ROWS - 1);
+
+	if (r == 0)
+		r = find(w, t, walk->after, last, &bad);
+	if (r == 0 && last == INT64_MAX)
+		r = number(w->store.db, &missing,
+			   "SELECT held - (SELECT count(*) FROM %s) FROM row_sums WHERE name = '%s'", t->name, t->name);
+	if (r == 0 && (bad || missing))
+		r = note(w, t, bad, missing);
+	if (r != 0)
+		return r;
+	walk->after = last;
+	if (last == INT64_MAX) {
+		walk->after = 0;
+		walk->table = (walk->table + 1) % ARRAY_SIZE(tables);
 	}
+	return 0;
+}
+
+int row_sums_check(struct archive_writer *w)
+{
+	struct row_walk walk = {0};
+	int r;
+
+	do
+		r = row_sums_step(w, &walk);
+	while (r == 0 && row_walk_goes_on(&walk));
 	return r;
 }

@@ -9,10 +9,24 @@
  * or an error.
  */
 int row_sums_open(struct archive_writer *w);
+/* How far a check of all rows came; {0} before the first row and behind the last one. */
+struct row_walk {
+	size_t table;  /* number of the table whose rows are next */
+	int64_t after; /* identifier of the last row that was checked, 0 = none */
+};
+
+/* Return whether a check has begun, and not come to its end. */
+static inline bool row_walk_goes_on(const struct row_walk *walk)
+{
+	return walk->table != 0 || walk->after != 0;
+}
+
 /*
- * Check all rows, and declare what was damaged or lost. Log it, and add it to archive_writer_damage(). Return 0 or an
- * error.
+ * Check some thousand rows at WALK, and declare what was damaged or lost. Log it, and add it to archive_writer_damage().
+ * Return 0, with WALK behind them, or an error.
  */
+int row_sums_step(struct archive_writer *w, struct row_walk *walk);
+/* The same for all rows. Return 0 or an error. */
 int row_sums_check(struct archive_writer *w);
 
 #endif

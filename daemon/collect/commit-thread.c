@@ -52,7 +52,8 @@ struct commit_thread {
 	bool sends;		    /* the configuration sends something to a hub */
 	bool counted;		    /* STATE.outbox is what the archive had */
 	uint64_t outbox_checked_at; /* last check of its rows, CLOCK_MONOTONIC ns */
-	uint64_t rows_checked_at;   /* last check of runs, streams, gaps and captures, CLOCK_MONOTONIC ns */
+	uint64_t rows_checked_at;   /* end of the last check of runs, streams, gaps and captures, CLOCK_MONOTONIC ns */
+	struct row_walk rows;	    /* the check of these rows that goes on */
 	uint64_t outbox_at;	    /* last time of outbox_run(), CLOCK_MONOTONIC ns */
 	int64_t noted;		    /* the newest capture at NOTED_AT */
 	uint64_t noted_at;	    /* CLOCK_MONOTONIC ns */
@@ -591,17 +592,22 @@ static void outbox_run(struct commit_thread *t)
 	(void)outbox_count(t);
 }
 
-/* Check the rows of runs, streams, gaps and captures each ROWS_CHECK_NS. The first check was archive_writer_resume()'s. */
+/*
+ * Check the rows of runs, streams, gaps and captures each ROWS_CHECK_NS, some at a time, because the collector waits meanwhile. The first
+ * check was archive_writer_resume()'s.
+ */
 static void rows_run(struct commit_thread *t)
 {
 	uint64_t now = clock_mono();
 
 	if (t->rows_checked_at == 0)
 		t->rows_checked_at = now;
-	if (now - t->rows_checked_at < ROWS_CHECK_NS || t->retention.full)
+	if (t->retention.full || (!row_walk_goes_on(&t->rows) && now - t->rows_checked_at < ROWS_CHECK_NS))
 		return;
-	t->rows_checked_at = now;
-	(void)row_sums_check(t->w);
+	if (row_sums_step(t->w, &t->rows) != 0)
+		t->rows = (struct row_walk){0};
+	if (!row_walk_goes_on(&t->rows))
+		t->rows_checked_at = now;
 }
 
 static void outbox_begin(struct commit_thread *t)

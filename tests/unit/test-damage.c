@@ -652,6 +652,37 @@ static void test_rows(void)
 	fixture_deinit(&f);
 }
 
+/* A check goes on from step to step: each takes a part of the rows, and none is left out. */
+static void test_rows_by_steps(void)
+{
+	enum { GAPS = 5000 };
+	struct archive_gap gap = {.stream = 1, .kind = "lost", .reason = "lapped", .after_offset = 30, .packets = 1};
+	struct row_walk walk = {0};
+	unsigned steps = 0;
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	for (uint64_t i = 0; i < GAPS; i++) {
+		gap.after_sequence = 90 + 3 * i;
+		gap.next_sequence = gap.after_sequence + 2;
+		CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	change(&f,
+	       "UPDATE gaps SET packets = 9 WHERE id IN (SELECT min(id) FROM gaps UNION ALL SELECT max(id) FROM gaps)");
+	do {
+		CHECK_EQ_INT(row_sums_step(f.w, &walk), 0);
+		steps++;
+	} while (row_walk_goes_on(&walk));
+	CHECK_EQ_UINT(steps, 5); /* the gaps in two */
+	CHECK_EQ_INT(sum_of(&f, "damaged", "gaps"), 2);
+	CHECK_EQ_INT(sum_of(&f, "held", "gaps"), GAPS - 2);
+	CHECK_EQ_INT(sum_of(&f, "lost", "gaps"), 0);
+	fixture_deinit(&f);
+}
+
 /* The archive still knows which rows must exist after the oldest rows were deleted. */
 static void test_deletion(void)
 {
@@ -872,6 +903,7 @@ int main(void)
 	CHECK_RUN(test_resume);
 	CHECK_RUN(test_resume_without_texts);
 	CHECK_RUN(test_rows);
+	CHECK_RUN(test_rows_by_steps);
 	CHECK_RUN(test_deletion);
 	CHECK_RUN(test_profile);
 	CHECK_RUN(test_fsck);
