@@ -69,13 +69,19 @@ build_clang() {
 	return $code
 }
 
-# build NAME ARGUMENTS…
+# build NAME ARGUMENTS… Two lanes may want the same build directory: the second one waits.
 build() {
 	case " ${built:-} " in *" $1 "*) return 0 ;; esac
 	case " ${broken:-} " in *" $1 "*) return 1 ;; esac
 	if [ "$configure_only" ]; then printf 'configuring %s\n' "$1"; else printf 'building %s\n' "$1"; fi
 	build_began=$(date +%s)
-	if build_made "$@" && build_renew "$1"; then
+	mkdir -p "$builds"
+	exec 7>"$builds/building-$1"
+	flock 7
+	code=0
+	{ build_made "$@" && build_renew "$1"; } || code=1
+	exec 7>&-
+	if [ $code = 0 ]; then
 		printf '%s is ready after %s\n' "$1" "$(took "$build_began")"
 		built="${built:-} $1"
 		return 0
