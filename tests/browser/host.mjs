@@ -538,3 +538,15 @@ test("host: the page stays fast with a thousand guests", {timeout: 240000}, asyn
 	console.log(`  the longest task while it changed took ${Math.round(longest)} ms`);
 	ok(longest < 200, `the longest task, ${longest} ms,`);
 });
+
+test("host: a capture says why, once the server has read it", async (t) => {
+	const host = await t.host({rings: {bad: reference("public/arp-bad.ctf")}});
+	const page = await t.open(host);
+	const words = page.locator("tr[data-capture] .detail", {hasText: "missed wake-up"});
+
+	await words.waitFor();
+	ok((await words.textContent()).length < 500, "it is bounded");
+	ok((await words.getAttribute("title")).includes("began to wait"), "the whole sentence is in the title");
+	await t.look(page, "host-cause");
+	await t.accessible(page);
+});

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {firstLine, isSilent, joinHosts, mergeCaptures, queries} from "../../client/viewer/hub/hub-model.js";
+import {isSilent, joinHosts, mergeCaptures, queries} from "../../client/viewer/hub/hub-model.js";
+import {firstLine} from "../../client/viewer/host/host-text.js";
 import {format, namesTrace, parse} from "../../client/viewer/page/address.js";
 import {guestPath} from "../../client/viewer/page/api.js";
 

@@ -5,12 +5,14 @@
 import {format} from "../page/address.js";
 import {isCrash, keyOf} from "./host-model.js";
 import {filters, place, press, table} from "./host-table.js";
-import {called, KINDS, when} from "./host-text.js";
-import {shown} from "../page/guest-text.js";
+import {called, KINDS, reason, when} from "./host-text.js";
+import {shown, shownLines} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 
 const STEP = 100;
 const NOTE_MOST = 300;
+const REASON_MOST = 400;
+const SENTENCE_MOST = 2000;
 const COLUMNS = ["Guest", "Why", "When", "Note", "Actions"];
 
 const FILTERS = {
@@ -137,6 +139,7 @@ export class Captures {
 		entry.when = make("time", {});
 		entry.note = make("span", {className: "note"});
 		entry.part = make("span", {className: "bad"});
+		entry.reason = make("span", {className: "quiet detail"});
 		entry.memory = make("a", {className: "profiled", textContent: "memory profile", hidden: true});
 		entry.buttons = {
 			context: press("context", "Context"),
@@ -154,7 +157,11 @@ export class Captures {
 				entry.choose,
 				entry.link,
 			),
-			make("td", {role: "cell", "data-label": "Why"}, entry.why, entry.part, entry.memory),
+			make(
+				"td",
+				{role: "cell", "data-label": "Why"},
+				make("div", {}, entry.why, entry.part, entry.memory, entry.reason),
+			),
 			make("td", {role: "cell", "data-label": "When"}, entry.when),
 			make("td", {role: "cell", className: "notes", "data-label": "Note"}, entry.note),
 			make(
@@ -184,6 +191,8 @@ export class Captures {
 		entry.link.setAttribute("aria-label", `${name}: open the trace of capture ${capture.id}`);
 		entry.why.textContent = KINDS[capture.kind] ?? shown(capture.kind);
 		entry.part.textContent = capture.complete ? "" : " partly deleted";
+		entry.reason.textContent = reason(capture, REASON_MOST);
+		entry.reason.title = shownLines(capture.sentence, SENTENCE_MOST);
 		entry.when.textContent = when(capture.time_corrected ?? capture.time);
 		entry.when.dateTime = capture.time ?? "";
 		entry.note.textContent = shown(capture.note, NOTE_MOST);

@@ -44,6 +44,26 @@ export function lasted({began, ended}, now = Date.now()) {
 	return h ? `${h.toLocaleString("en")} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
 }
 
+/** Return the first line of the sentence about a cause, or null. */
+export function firstLine(sentence) {
+	return sentence?.split("\n", 1)[0] || null;
+}
+
+/**
+ * Return words on how a capture ended, as far as the server's reader knows: the first line of why, the text of the
+ * last exception, and why the reader could not read it. MORE are further words. At most MOST characters.
+ */
+export function reason({exception, sentence, failure}, most, ...more) {
+	const words = [
+		firstLine(sentence),
+		exception ? `exception: ${exception}` : null,
+		failure ? `its cause is not known: ${failure}` : null,
+		...more,
+	];
+
+	return shown(words.filter(Boolean).join(" · "), most);
+}
+
 /** Return TEXT with a capital first letter and a full stop. */
 export function sentence(text) {
 	return ended(`${text.slice(0, 1).toUpperCase()}${text.slice(1)}`);

@@ -7,11 +7,6 @@ import {CRASHES} from "../host/host-model.js";
 const SILENT_MS = 30 * 60 * 1000; /* a host greets each ten minutes */
 const FRESH_MS = 7 * 24 * 3600 * 1000;
 
-/** Return the first line of the sentence about a cause, or null. */
-export function firstLine(sentence) {
-	return sentence?.split("\n", 1)[0] || null;
-}
-
 /**
  * Join the rows of HOSTS (/v1/hosts), NEWEST (/v1/fleet/newest) and LOSSES (/v1/fleet/loss-by-host). The last two
  * may be null: one may not see them. Return the hosts: those that crashed in the last week first, the newest crash

@@ -2,11 +2,10 @@
 import {format} from "../page/address.js";
 import {isCrash} from "../host/host-model.js";
 import {place, table} from "../host/host-table.js";
-import {called, KINDS, when} from "../host/host-text.js";
+import {called, firstLine, KINDS, reason, when} from "../host/host-text.js";
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 import {bytes, count, span} from "../page/times.js";
-import {firstLine} from "./hub-model.js";
 
 const SENTENCE_MOST = 400;
 
@@ -81,7 +80,16 @@ export function captureRows(calls) {
 					}),
 					small(shown(capture.note, 300)),
 				],
-				[make("span", {className: "kind", textContent: kind}), small(reason(capture))],
+				[
+					make("span", {className: "kind", textContent: kind}),
+					small(
+						reason(
+							capture,
+							SENTENCE_MOST,
+							capture.lost_packets ? `${count(capture.lost_packets, "packet")} lost` : null,
+						),
+					),
+				],
 				[
 					capture.image
 						? make("a", {href: format({image: capture.image}), textContent: shown(capture.image)})
@@ -92,14 +100,6 @@ export function captureRows(calls) {
 			];
 		},
 	);
-}
-
-/* Say how the capture ended, as far as it is known. */
-function reason({sentence, failure, lost_packets: lost}) {
-	const words = [firstLine(sentence), failure ? `its cause is not known: ${failure}` : null];
-
-	if (lost) words.push(`${count(lost, "packet")} lost`);
-	return shown(words.filter(Boolean).join(" · "), SENTENCE_MOST);
 }
 
 /** Return a table of causes. */
