@@ -125,6 +125,7 @@ test(
 			const timeline = document.getElementById("page").timeline;
 			const {session} = timeline;
 			session.source.goesOn = async () => true;
+			await session.readNewest();
 			await session.beginLive();
 			/*
 			 * Its last bytes say that the run has ended. Without this property the first step

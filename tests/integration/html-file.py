@@ -524,7 +524,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         self.write("viewer/main.js", b"""import {where, text} from "./host/a.js";\n\t// a remark\nconsole.log(where, text);\n""")
         script = join.join(join.Folder("viewer").read, "main.js", served=True)
         self.assertNotIn("a remark", script.replace("no remark", ""))
-        self.assertIn("b.wasm', new URL(\"host/a.js\", import.meta.url).href).href;\nconst text", script)
+        self.assertIn('b.wasm\', new URL("host/a.js", import.meta.url).href).href;\nconst text', script)
         if not NODE:
             self.skipTest("there is no node")
         self.write("served/main.mjs", script.encode())

@@ -319,7 +319,10 @@ static int show_counters(const json_t *json)
 		return CTL_OK;
 	table_init(&t, heads, ARRAY_SIZE(heads));
 	table_cut(&t);
-	json_object_foreach((json_t *)counters, name, c) add_counter(&t, name, c);
+	json_object_foreach((json_t *)counters, name, c)
+	{
+		add_counter(&t, name, c);
+	}
 	putchar('\n');
 	return table_print(&t);
 }

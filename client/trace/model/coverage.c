@@ -108,8 +108,9 @@ static struct mprof_coverage ask_stream(const struct mprof_model_view *v, const 
 	if (s->back_to && s->back_from <= to && s->back_to >= from)
 		return hole(MPROF_HOLE_CLOCK, stream, s->back_from, s->back_to);
 	gap = find_gap(v, x, stream, known, to);
-	return gap == MPROF_NONE ? (struct mprof_coverage){0}
-				 : hole(MPROF_HOLE_GAP, stream, v->gaps[gap].from, v->gaps[gap].to);
+	if (gap != MPROF_NONE)
+		return hole(MPROF_HOLE_GAP, stream, v->gaps[gap].from, v->gaps[gap].to);
+	return (struct mprof_coverage){0};
 }
 
 bool coverage_is_of_losses(const struct mprof_model_view *v, uint32_t name)

@@ -82,15 +82,14 @@ export class Session {
 			return this.load(source.parts(), "begin");
 		}
 		this.hooks.progress(source.running ? "Loading the newest part" : "Loading the overview", null);
-		const live = source.running ? new Live(source) : null;
-		const {signal} = this.abort;
-		[this.overview] = await Promise.all([source.overview({signal}), live?.begin({signal})]);
+		const reading = source.running ? this.readNewest() : null;
+		[this.overview] = await Promise.all([source.overview({signal: this.abort.signal}), reading]);
 		if (!this.overview && !source.running)
 			throw new Error(
 				`${source.title} has no packets: quotas deleted them, or none were recorded.` +
 					(source.mark ? " What else was kept of the guest is under Context, in the list of captures." : ""),
 			);
-		if (live) return this.beginLive(live);
+		if (reading) return this.beginLive();
 		if (this.overview.bytes <= 2 * SLICE_BYTES) return this.part(null, "begin");
 		this.few = !range && !source.compared;
 		const part = range
@@ -222,9 +221,14 @@ export class Session {
 
 	// Running runs.
 
-	/** Make the first model of a run that goes on, of what LIVE has read. */
-	async beginLive(live) {
-		this.live = live;
+	/** Read the newest data of a run that goes on. */
+	async readNewest() {
+		this.live = new Live(this.source);
+		await this.live.begin({signal: this.abort.signal});
+	}
+
+	/** Make the first model of what readNewest() has read. */
+	async beginLive() {
 		await this.loadLive("begin");
 		this.stepped = performance.now();
 	}
