@@ -242,7 +242,8 @@ class Sent:
         stream = host.query(f"SELECT stream FROM capture_streams WHERE capture = {number}")[0][0]
         host.change(
             f"DELETE FROM chunks WHERE stream = {stream} AND sequence = 1;"
-            f"UPDATE streams SET deletions = deletions + 1, held = held - 1 WHERE id = {stream}"
+            f"UPDATE streams SET deletions = deletions + 1, held = held - 1, checksum = NULL WHERE id = {stream};"
+            "UPDATE row_sums SET unchecked = 1000 WHERE name = 'streams'"
         )
         host.start_collector()
         host.start_forwarder()
