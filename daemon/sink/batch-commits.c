@@ -476,6 +476,8 @@ static int settle(struct memtraces *m, int64_t *last_id)
 	struct moment now = moment_now();
 	int r = memtraces_last_id(m, last_id);
 
+	/* A step of the clock counts from here on; the thread looks at the clock only when it has committed, or a second has passed. */
+	memtraces_run_age(m, !space_is_full(memtraces_store(m)));
 	if (r == 0)
 		r = memtraces_begin(m);
 	if (r == 0)
