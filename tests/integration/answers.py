@@ -128,18 +128,19 @@ class Answers(Case):
         self.assertEqual((status, headers["Mprof-Position"], packets_of(body)), (200, "1.0.65537.30", [1, 0]))
 
     def test_live_goes_on_behind_what_does_not_hold(self):
-        """The body leaves out the broken part of a packet of several writers, and has the packets
-        behind it."""
+        """A body ends before the broken part of a packet of several writers. The next one declares that part, and has the packets behind it."""
         with Archive() as archive:
             archive.run()
             archive.packet(0, events(0) + event(5, 9), LAST | UNPROVEN)
             for sequence in range(1, 3):
                 archive.packet(sequence, events(sequence))
         d = self.served()
-        body = d.ask("/v1/domains/web/live")[2]
-        self.assertEqual((packets_of(body), events_of(body)), ([0, 1, 2], events_of_contents(0, 1, 2)))
-        body = d.ask("/v1/domains/web/live?after=1.0.0.98")[2]
-        self.assertEqual((packets_of(body), events_of(body)), ([1, 2], events_of_contents(1, 2)))
+        _, headers, body = d.ask("/v1/domains/web/live")
+        self.assertEqual((packets_of(body), events_of(body), headers["Mprof-Cut"]), ([0], events_of_contents(0), None))
+        _, headers, body = d.ask("/v1/domains/web/live?after=1.0.0.98")
+        self.assertEqual(
+            (packets_of(body), events_of(body), headers["Mprof-Cut"]), ([1, 2], events_of_contents(1, 2), "bytes=17; packets=1; at=1.0.0.98")
+        )
 
     def test_live_from_the_packet_to_come(self):
         """A body may begin right behind the newest packet, and no later."""

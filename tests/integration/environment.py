@@ -34,7 +34,7 @@ class Arguments(daemons.Case):
 
     def test_two_sources(self):
         for first, second in (("dir:a", "dir:b"), ("xen", "dir:a"), ("dir:a", "dir:a")):
-            self.assertIn("name one source", self.refused("mprofd", "--source", first, "--source", second))
+            self.assertIn(f"--source {second}: --source was given before", self.refused("mprofd", "--source", first, "--source", second))
 
     def test_a_glob_that_does_not_end(self):
         with open("mprofd.conf", "w", encoding="utf-8") as f:

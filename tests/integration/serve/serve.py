@@ -1801,8 +1801,10 @@ class Start(unittest.TestCase):
             self.assertIn("access control", text)
 
     def test_arguments(self):
-        self.assertIn("usage", self.refuse("--nonsense"))
-        self.assertIn("usage", self.refuse("extra"))
+        for word in ("--nonsense", "extra"):
+            text = self.refuse(word)
+            self.assertIn(word, text)
+            self.assertIn("see mprofd-http --help", text)
         for option in ("--help", "--version"):
             self.assertEqual(subprocess.run([HTTP, option], stdout=subprocess.DEVNULL).returncode, 0)
 
