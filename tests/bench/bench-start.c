@@ -43,7 +43,7 @@ static const char streams_sql[] =
 	"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8) INSERT INTO runs (id, source, "
 	"key, name, domid, state, began_real) SELECT i, 'dir', 'bench-' || i, 'bench', NULL, 'running', 1 FROM n;"
 	"INSERT INTO streams (id, run, number, ring_bytes, ring_packets) SELECT id, id, 0, 1048576, 4 FROM runs;"
-	"UPDATE identifiers SET run = 8, stream = 8; UPDATE row_sums SET unchecked = 8";
+	"UPDATE identifiers SET run = 8, stream = 8";
 static const char row_sql[] =
 	"INSERT INTO chunks (stream, sequence, offset, length, flags, first_timestamp, packet_bytes, codec, ends, data)"
 	" VALUES (?1, ?2, 30, ?3, 1, ?2 + 1, 262144, 0, zeroblob(20), randomblob(?3))";

@@ -9,7 +9,6 @@ import re
 import ssl
 import statistics
 import subprocess
-import urllib.parse
 import urllib.request
 
 from collector import BRIEF, Collector, Load, line, wrong
@@ -21,22 +20,18 @@ CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_param
 
 
 def files_of_page(server):
-    """Return the paths of all scripts and style sheets that the page loads."""
+    """Return the paths of all files that the page of a time line loads."""
     request = urllib.request.Request(f"{server.base}/", headers={"Accept": "text/html"})
     with urllib.request.urlopen(request, timeout=60, context=ssl.create_default_context(cafile="server.pem")) as answer:
         text = answer.read().decode()
-    files = [f"/{name}" for name in re.findall(r'(?:src|href)="(viewer/[^"]+)"', text)]
-    for name in files:
-        text = fetch(server.base + name).decode() if name.endswith(".js") else ""
-        imported = [urllib.parse.urljoin(name, at) for at in re.findall(r'(?:from |import ?\(?)"(\.[^"]+\.js)"', text)]
-        files += [at for at in dict.fromkeys(imported) if at not in files]
-    return files
+    named = re.findall(r'(?:src|href)="(viewer/[^"]+)"', text)
+    return [f"/{name}" for name in (*named, "viewer/worker/worker.js", "viewer/mprof.wasm")]
 
 
 def page(server, nginx, aim):
     """All files of the page over one connection, compressed as for a browser."""
     files = files_of_page(server)
-    if len(files) < 20:
+    if len(files) < 4:
         wrong(f"the page has only the files {files}")
     for name in files:
         os.makedirs(os.path.dirname(f"www{name}"), exist_ok=True)
