@@ -107,6 +107,7 @@ test("shot: host", async (t) => {
 
 	await page.locator(".guests tbody tr").nth(3).waitFor();
 	await page.getByText("Live", {exact: true}).waitFor();
+	await page.locator(".captures .detail:not(:empty)").nth(1).waitFor(); /* the server has read both captures */
 	await compare(t, page, "host");
 });
 
