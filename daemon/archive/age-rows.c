@@ -275,15 +275,6 @@ int age_sum_define(sqlite3 *db)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Run SQL, which the call frees. Return as database_error(). */
-static int run(struct store *s, char *sql)
-{
-	int r = sql ? database_run(s->db, sql) : -ENOMEM;
-
-	sqlite3_free(sql);
-	return r;
-}
-
 /* Write SUM in hexadecimal digits to TEXT. */
 static void hex(const uint8_t sum[CHECKSUM_BYTES], char text[2 * CHECKSUM_BYTES + 1])
 {
@@ -305,13 +296,15 @@ static int write_clock(const struct age *age, struct store *s)
 
 	sum_clock(age, sum);
 	hex(sum, checksum);
-	r = boot ? run(s, sqlite3_mprintf("INSERT OR REPLACE INTO age_clock (id, began, age, boot, boottime, real, "
-					  "sync_boot, sync_real, sync_age, checksum) VALUES (0, %lld, %lld, %Q, %lld, "
-					  "%lld, %s, nullif(%lld, 0), nullif(%lld, 0), x'%s')",
-					  (long long)age->began, (long long)age->now, age->last.boot,
-					  (long long)age->last.boottime, (long long)age->last.real, boot,
-					  (long long)age->sync_real, (long long)(age->sync_real ? age->sync_age : 0),
-					  checksum))
+	r = boot ? database_run_made(
+			   s->db,
+			   sqlite3_mprintf("INSERT OR REPLACE INTO age_clock (id, began, age, boot, boottime, real, "
+					   "sync_boot, sync_real, sync_age, checksum) VALUES (0, %lld, %lld, %Q, %lld, "
+					   "%lld, %s, nullif(%lld, 0), nullif(%lld, 0), x'%s')",
+					   (long long)age->began, (long long)age->now, age->last.boot,
+					   (long long)age->last.boottime, (long long)age->last.real, boot,
+					   (long long)age->sync_real, (long long)(age->sync_real ? age->sync_age : 0),
+					   checksum))
 		 : -ENOMEM;
 
 	sqlite3_free(boot);
@@ -327,11 +320,12 @@ static int write_period(const struct age_period *p, struct store *s)
 	hex(sum, checksum);
 	if (p->is_corrected)
 		snprintf(correction, sizeof(correction), "%lld", (long long)p->correction);
-	return run(s, sqlite3_mprintf("INSERT OR REPLACE INTO clock_periods (id, boot, began_mono, ended_mono, "
-				      "real_offset, age_offset, correction, checksum) VALUES (%lld, %Q, %lld, %lld, "
-				      "%lld, %lld, %s, x'%s')",
-				      (long long)p->id, p->boot, (long long)p->began_mono, (long long)p->ended_mono,
-				      (long long)p->real_offset, (long long)p->age_offset, correction, checksum));
+	return database_run_made(
+		s->db, sqlite3_mprintf("INSERT OR REPLACE INTO clock_periods (id, boot, began_mono, ended_mono, "
+				       "real_offset, age_offset, correction, checksum) VALUES (%lld, %Q, %lld, %lld, "
+				       "%lld, %lld, %s, x'%s')",
+				       (long long)p->id, p->boot, (long long)p->began_mono, (long long)p->ended_mono,
+				       (long long)p->real_offset, (long long)p->age_offset, correction, checksum));
 }
 
 /* Write the rows that changed, and delete those of periods that AGE has not. Return as database_error(). */
@@ -343,8 +337,9 @@ static int write_rows(const struct age *age, struct store *s)
 		if (age->periods[i].is_dirty || i + 1 == age->n || age->n <= REWRITTEN)
 			r = write_period(&age->periods[i], s);
 	return r ? r
-		 : run(s, sqlite3_mprintf("DELETE FROM clock_periods WHERE id < %lld OR id > %lld",
-					  (long long)age->periods[0].id, (long long)age->periods[age->n - 1].id));
+		 : database_run_made(s->db, sqlite3_mprintf("DELETE FROM clock_periods WHERE id < %lld OR id > %lld",
+							    (long long)age->periods[0].id,
+							    (long long)age->periods[age->n - 1].id));
 }
 
 int age_save(struct age *age, struct store *s)

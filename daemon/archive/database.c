@@ -85,6 +85,14 @@ int database_run(sqlite3 *db, const char *sql)
 	return database_error(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
 
+int database_run_made(sqlite3 *db, char *sql)
+{
+	int r = sql ? database_run(db, sql) : -ENOMEM;
+
+	sqlite3_free(sql);
+	return r;
+}
+
 int database_number(sqlite3 *db, const char *sql, int64_t *value)
 {
 	sqlite3_stmt *statement;

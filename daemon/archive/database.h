@@ -41,6 +41,8 @@ int database_error(sqlite3 *db, int result);
 
 /* Run the statements SQL and ignore their rows. Return as database_error(). */
 int database_run(sqlite3 *db, const char *sql);
+/* The same for SQL that sqlite3_mprintf() made; it is freed. NULL = there was no memory for it: return -ENOMEM. */
+int database_run_made(sqlite3 *db, char *sql);
 
 /*
  * Run SQL and read the number in its first row into *VALUE. Without a row *VALUE stays as it is.

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,32 +156,11 @@ static const struct table tables[] = {
 	},
 };
 
-/* Run the statements that FORMAT makes, with the conversions of sqlite3_mprintf(). Return 0 or an error. */
-static int run(sqlite3 *db, const char *format, ...)
+/* Read the number in the first row of SQL, which sqlite3_mprintf() made, into *VALUE, and free SQL. Return 0 or an error. */
+static int number(sqlite3 *db, int64_t *value, char *sql)
 {
-	va_list list;
-	char *sql;
-	int r;
+	int r = sql ? database_number(db, sql, value) : -ENOMEM;
 
-	va_start(list, format);
-	sql = sqlite3_vmprintf(format, list);
-	va_end(list);
-	r = sql ? database_run(db, sql) : -ENOMEM;
-	sqlite3_free(sql);
-	return r;
-}
-
-/* As run(), and read the number in the first row into *VALUE. */
-static int number(sqlite3 *db, int64_t *value, const char *format, ...)
-{
-	va_list list;
-	char *sql;
-	int r;
-
-	va_start(list, format);
-	sql = sqlite3_vmprintf(format, list);
-	va_end(list);
-	r = sql ? database_number(db, sql, value) : -ENOMEM;
 	sqlite3_free(sql);
 	return r;
 }
@@ -219,34 +197,34 @@ static int keep(sqlite3 *db, const struct table *t)
 
 	if (!old)
 		return -ENOMEM;
-	r = run(db,
-		"CREATE TEMP TRIGGER %s_added AFTER INSERT ON main.%s BEGIN %s"
-		" UPDATE %s SET checksum = row_checksum(%s) WHERE id = NEW.id;"
-		" UPDATE row_sums SET held = held + 1 WHERE name = '%s'; END;",
-		t->name, t->name, t->added, t->name, t->columns, t->name);
+	r = database_run_made(db, sqlite3_mprintf("CREATE TEMP TRIGGER %s_added AFTER INSERT ON main.%s BEGIN %s"
+						  " UPDATE %s SET checksum = row_checksum(%s) WHERE id = NEW.id;"
+						  " UPDATE row_sums SET held = held + 1 WHERE name = '%s'; END;",
+						  t->name, t->name, t->added, t->name, t->columns, t->name));
 	if (r == 0)
-		r = run(db,
-			"CREATE TEMP TRIGGER %s_changed AFTER UPDATE OF %s ON main.%s"
-			" WHEN OLD.checksum IS row_checksum(%s) BEGIN"
-			" UPDATE %s SET checksum = row_checksum(%s) WHERE id = NEW.id; END;",
-			t->name, t->columns, t->name, old, t->name, t->columns);
+		r = database_run_made(
+			db, sqlite3_mprintf("CREATE TEMP TRIGGER %s_changed AFTER UPDATE OF %s ON main.%s"
+					    " WHEN OLD.checksum IS row_checksum(%s) BEGIN"
+					    " UPDATE %s SET checksum = row_checksum(%s) WHERE id = NEW.id; END;",
+					    t->name, t->columns, t->name, old, t->name, t->columns));
 	if (r == 0)
-		r = run(db,
-			"CREATE TEMP TRIGGER %s_gone AFTER DELETE ON main.%s BEGIN"
-			" UPDATE row_sums SET held = held - 1 WHERE name = '%s'; END;",
-			t->name, t->name, t->name);
+		r = database_run_made(db,
+				      sqlite3_mprintf("CREATE TEMP TRIGGER %s_gone AFTER DELETE ON main.%s BEGIN"
+						      " UPDATE row_sums SET held = held - 1 WHERE name = '%s'; END;",
+						      t->name, t->name, t->name));
 	return r;
 }
 
 /* Give checksums to the rows of T of a version that knew none, and a number of rows if T has none. */
 static int fill(sqlite3 *db, const struct table *t)
 {
-	return run(db,
-		   "INSERT OR IGNORE INTO row_sums (name, held, unchecked) SELECT '%s', count(*), 0 FROM %s;"
-		   "UPDATE %s SET checksum = row_checksum(%s)"
-		   " WHERE checksum IS NULL AND id <= (SELECT unchecked FROM row_sums WHERE name = '%s');"
-		   "UPDATE row_sums SET unchecked = 0 WHERE name = '%s' AND unchecked <> 0;",
-		   t->name, t->name, t->name, t->columns, t->name, t->name);
+	return database_run_made(
+		db, sqlite3_mprintf(
+			    "INSERT OR IGNORE INTO row_sums (name, held, unchecked) SELECT '%s', count(*), 0 FROM %s;"
+			    "UPDATE %s SET checksum = row_checksum(%s)"
+			    " WHERE checksum IS NULL AND id <= (SELECT unchecked FROM row_sums WHERE name = '%s');"
+			    "UPDATE row_sums SET unchecked = 0 WHERE name = '%s' AND unchecked <> 0;",
+			    t->name, t->name, t->name, t->columns, t->name, t->name));
 }
 
 static const char context_kept[] =
@@ -282,7 +260,8 @@ static int mark_captures(struct archive_writer *w, const char *query)
 {
 	sqlite3 *db = w->store.db;
 	int64_t id = 0;
-	int r = run(db, "DELETE FROM temp.lacking; INSERT OR IGNORE INTO temp.lacking %s;", query);
+	int r = database_run_made(
+		db, sqlite3_mprintf("DELETE FROM temp.lacking; INSERT OR IGNORE INTO temp.lacking %s;", query));
 
 	while (r == 0) {
 		r = database_number(db, "SELECT coalesce(min(id), 0) FROM temp.lacking", &id);
@@ -290,7 +269,8 @@ static int mark_captures(struct archive_writer *w, const char *query)
 			break;
 		r = list_lack(w, id);
 		if (r == 0)
-			r = run(db, "DELETE FROM temp.lacking WHERE id = %lld;", (long long)id);
+			r = database_run_made(
+				db, sqlite3_mprintf("DELETE FROM temp.lacking WHERE id = %lld;", (long long)id));
 	}
 	return r;
 }
@@ -303,9 +283,9 @@ static int declare(struct archive_writer *w, const struct table *t)
 	if (r == 0)
 		r = database_run(w->store.db, t->declare);
 	return r ? r
-		 : run(w->store.db,
-		       "UPDATE %s SET checksum = row_checksum(%s) WHERE id IN (SELECT id FROM temp.damaged);", t->name,
-		       t->columns);
+		 : database_run_made(w->store.db, sqlite3_mprintf("UPDATE %s SET checksum = row_checksum(%s) WHERE id "
+								  "IN (SELECT id FROM temp.damaged);",
+								  t->name, t->columns));
 }
 
 /* Note that BAD rows of T, which are in temp.damaged, are damaged, and that MISSING are lost, or -MISSING too many. */
@@ -317,10 +297,11 @@ static int note(struct archive_writer *w, const struct table *t, int64_t bad, in
 
 	if (r != 0)
 		return r;
-	r = run(w->store.db,
-		"UPDATE row_sums SET damaged = damaged + %lld, lost = lost + %lld, held = held - %lld WHERE name = "
-		"'%s';",
-		(long long)bad, (long long)lost, (long long)missing, t->name);
+	r = database_run_made(w->store.db,
+			      sqlite3_mprintf("UPDATE row_sums SET damaged = damaged + %lld, lost = lost + %lld, held "
+					      "= held - %lld WHERE name = "
+					      "'%s';",
+					      (long long)bad, (long long)lost, (long long)missing, t->name));
 	if (r == 0 && bad)
 		r = declare(w, t);
 	r = writer_leave(w, is_mine, r);
@@ -336,10 +317,10 @@ static int note(struct archive_writer *w, const struct table *t, int64_t bad, in
 static int find(struct archive_writer *w, const struct table *t, int64_t after, int64_t last, int64_t *bad)
 {
 	sqlite3 *db = w->store.db;
-	int r = run(db,
-		    "DELETE FROM temp.damaged; INSERT INTO temp.damaged SELECT id FROM %s"
-		    " WHERE id > %lld AND id <= %lld AND (checksum IS NOT row_checksum(%s)%s);",
-		    t->name, (long long)after, (long long)last, t->columns, t->wrong);
+	int r = database_run_made(
+		db, sqlite3_mprintf("DELETE FROM temp.damaged; INSERT INTO temp.damaged SELECT id FROM %s"
+				    " WHERE id > %lld AND id <= %lld AND (checksum IS NOT row_checksum(%s)%s);",
+				    t->name, (long long)after, (long long)last, t->columns, t->wrong));
 
 	return r ? r : database_number(db, "SELECT count(*) FROM temp.damaged", bad);
 }
@@ -348,14 +329,16 @@ int row_sums_step(struct archive_writer *w, struct row_walk *walk)
 {
 	const struct table *t = &tables[walk->table];
 	int64_t last = INT64_MAX, bad = 0, missing = 0;
-	int r = number(w->store.db, &last, "SELECT id FROM %s WHERE id > %lld ORDER BY id LIMIT 1 OFFSET %d", t->name,
-		       (long long)walk->after, PART_ROWS - 1);
+	int r = number(w->store.db, &last,
+		       sqlite3_mprintf("SELECT id FROM %s WHERE id > %lld ORDER BY id LIMIT 1 OFFSET %d", t->name,
+				       (long long)walk->after, PART_ROWS - 1));
 
 	if (r == 0)
 		r = find(w, t, walk->after, last, &bad);
 	if (r == 0 && last == INT64_MAX)
 		r = number(w->store.db, &missing,
-			   "SELECT held - (SELECT count(*) FROM %s) FROM row_sums WHERE name = '%s'", t->name, t->name);
+			   sqlite3_mprintf("SELECT held - (SELECT count(*) FROM %s) FROM row_sums WHERE name = '%s'",
+					   t->name, t->name));
 	if (r == 0 && (bad || missing))
 		r = note(w, t, bad, missing);
 	if (r != 0)

@@ -1,4 +1,4 @@
-"""What the overlay of mprof-mirage-lwt costs: a round of wait, bind, map and wakeup.
+"""Measure the cost of the overlay of mprof-mirage-lwt: a round of wait, bind, map and wakeup.
 
 The peer is the installed Lwt's own modules, built in the same way. Recording is off, and then on. Times are processor times
 of a round, medians of turns in which all run. Wrong is: another sum of the rounds than the peer's, and a trace without them.

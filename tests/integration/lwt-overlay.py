@@ -117,7 +117,7 @@ class Overlay(Workspace):
         self.assertIn("there is nothing to undo", overlay("--undo", "lwt", code=1))
 
     def test_located(self):
-        """Where lwt_ppx gives file and line, as for Lwt 6, they are the labels of the threads."""
+        """If lwt_ppx gives file and line, as for Lwt 6, they are the labels of the threads."""
         self.workspace()
         calls = ("bind", "catch", "finalize", "try_bind")
         edit("lwt/src/core/lwt.mli", *[(f"val backtrace_{name} :\n", f"val backtrace_{name} :\n  string -> int ->\n") for name in calls])

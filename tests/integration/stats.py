@@ -199,7 +199,7 @@ class Written(unittest.TestCase):
             file.write(written.stream(events, room))
 
     def test_times_back(self):
-        """Where the same time comes twice, what slept is no share of the time from the first to the last event."""
+        """If the same time comes twice, what slept is no share of the time from the first to the last event."""
         events, second = [], 10**9
         for i in range(1, 41):
             t = (3 * second + i * second // 4) % (4 * second)  # the clock goes back 4 s, twice

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* What a group waits for. The kinds up to MPROF_WAITS_OUTSIDE are causes. */
+/* The things that a group can wait for. The kinds up to MPROF_WAITS_OUTSIDE are causes. */
 enum mprof_waits_kind {
 	MPROF_WAITS_CYCLE,     /* threads that wait on each other in a cycle */
 	MPROF_WAITS_MISSED,    /* a signal that came too early */
