@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import sqlite3
@@ -173,6 +174,8 @@ def main():
         small("http-domains-1000", server, nginx, "/v1/domains?limit=1000", 0.7, against_bare=True)
         small("http-trace-83K", server, nginx, f"{path}/trace?last=83KB", 0.3)
         small("http-packets", server, nginx, f"{path}/packets?limit=100", 0.3)
+        longest = float(re.search(r"(?m)^mprofd_http_read_seconds_max (\S+)$", fetch(f"{server.base}/metrics").decode())[1]) * 1000
+        line("http-read-longest", longest, "ms, the longest read transaction of these answers", aim=50, met=longest < 50)
         line("http-memory", server.peak(), "MiB resident at most, of mprofd-http")
     finally:
         nginx.stop()

@@ -5,7 +5,7 @@ import socket
 
 
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout=60):
+    def __init__(self, path, timeout=300):
         super().__init__("localhost", timeout=timeout)
         self.path = path
 

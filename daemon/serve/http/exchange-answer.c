@@ -304,8 +304,10 @@ enum outcome exchange_no_collector(struct exchange *x)
 enum outcome exchange_unanswered(struct exchange *x)
 {
 	return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-				"The %s did not answer in time. The change may have been made; see /v1/%s.",
-				x->answer.sink ? "sink" : "collector", x->answer.sink ? "memtraces" : "captures");
+				"The %s %s. The change may have been made; see /v1/%s.",
+				x->answer.sink ? "sink" : "collector",
+				x->answer.late ? "did not answer in time" : "closed the connection before it answered",
+				x->answer.sink ? "memtraces" : "captures");
 }
 
 enum outcome exchange_refused(struct exchange *x)

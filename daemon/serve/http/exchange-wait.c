@@ -50,7 +50,10 @@ void exchange_client_left(struct exchange *x, bool gone)
 
 static void on_answer_timeout(void *context)
 {
-	exchange_resume(context);
+	struct exchange *x = context;
+
+	x->answer.late = true;
+	exchange_resume(x);
 }
 
 static void on_hold_end(void *context)
@@ -114,7 +117,8 @@ void exchange_suspend(struct exchange *x, enum wait wait)
 	 */
 	if (wait == WAIT_ANSWER || wait == WAIT_NEWEST || wait == WAIT_ACCESS) {
 		timer_close(&x->answer_timer);
-		if (timer_open(&x->answer_timer, x->http->event, 10 * NS_PER_MS, on_answer_timeout, x) < 0)
+		x->answer.late = timer_open(&x->answer_timer, x->http->event, 10 * NS_PER_MS, on_answer_timeout, x) < 0;
+		if (x->answer.late)
 			wait = WAIT_AGAIN;
 		else
 			timer_set(&x->answer_timer, x->answer.deadline);

@@ -52,6 +52,7 @@ struct answer {
 	uint64_t tag;	   /* tag of the question; 0 = nothing was asked */
 	uint64_t deadline; /* when to give up waiting, CLOCK_MONOTONIC ns */
 	bool arrived;
+	bool late; /* the deadline has passed; otherwise the daemon has left */
 	bool ok;
 	unsigned status; /* HTTP status, if OK is false */
 	bool sink;	 /* the question went to the sink, not to the collector */

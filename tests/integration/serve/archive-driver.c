@@ -3,7 +3,7 @@
  * is a command. When the command is done, the program prints "ok" or "error N".
  *
  *  begin | commit | level N
- *  age SECONDS (the copy times of all later chunks are this long ago)
+ *  age SECONDS (the copy times of all later chunks are this long ago; -SECONDS: this long ahead)
  *  run ID SOURCE KEY NAME UUID|- DOMID STATE REASON|-
  *  stream ID RUN NUMBER RING_BYTES RING_PACKETS FLAGS [NAME]
  *  piece STREAM SEQUENCE OFFSET FLAGS ROOM TIMESTAMP END[,END…]|- HEX|-
@@ -196,7 +196,7 @@ static int run_line(struct archive_writer *w, const struct line *l)
 	if (strcmp(verb, "level") == 0)
 		return archive_writer_level(w, (int)number(l, 1)), 0;
 	if (strcmp(verb, "age") == 0)
-		return age = number(l, 1) * NS_PER_S, 0;
+		return age = (uint64_t)strtoll(l->n > 1 ? l->words[1] : "0", NULL, 10) * NS_PER_S, 0;
 	if (strcmp(verb, "run") == 0)
 		return put_run(w, l);
 	if (strcmp(verb, "stream") == 0)

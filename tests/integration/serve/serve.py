@@ -16,7 +16,6 @@ import select
 import shutil
 import signal
 import socket
-import statistics
 import struct
 import subprocess
 import sys
@@ -43,6 +42,7 @@ VIEWER = os.path.join(os.path.dirname(OPENAPI), "../../client/viewer")
 with open(HTTP, "rb") as program:
     SANITIZED = b"__asan_init" in program.read()  # a sanitizer costs memory and time that are not the server's
 HANGS = 300  # seconds: only a program that hangs takes longer for an answer
+ALWAYS_NEW = "age -3600"  # later chunks stay in the window of a rate, however long the test takes
 UUID_BYTES = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 GUEST_UUID = "0a1b2c3d-0000-4000-8000-00000000000a"
 
@@ -214,7 +214,7 @@ class Server:
 
     def stop(self):
         """End the server, and check that it ends well."""
-        self.process.stop(seconds=20)
+        self.process.stop(seconds=HANGS)
         return 0
 
 
@@ -228,11 +228,9 @@ class Live:
         self.status, self.headers = self.response.status, self.response.headers
         self.data = b""
 
-    def until(self, n, seconds=30):
+    def until(self, n):
         """Read until there are N packets."""
-        end = time.monotonic() + seconds
         while len(split(self.data)[0]) < n:
-            self.connection.sock.settimeout(max(0.01, end - time.monotonic()))
             got = self.response.read1(65536)
             if not got:
                 break
@@ -276,8 +274,8 @@ class Case(unittest.TestCase):
             out.append(packet(s, content))
         return out
 
-    def longest_so_far(self):
-        return float(re.search(r"(?m)^mprofd_http_read_seconds_max (\S+)$", self.server.get("/metrics").body.decode())[1])
+    def metric(self, name):
+        return float(re.search(rf"(?m)^mprofd_http_{name} (\S+)$", self.server.get("/metrics").body.decode())[1])
 
     def wait(self, what, seconds=launcher.PATIENCE):
         """Wait until WHAT() is true. Return its value."""
@@ -286,21 +284,6 @@ class Case(unittest.TestCase):
     def connected(self):
         """Wait until the server is connected to the collector, which it tries once a second."""
         self.wait(lambda: any(verb == "watch" for verb, _ in self.collector.asked))
-
-    def short(self, ask):
-        """Check that the longest read transaction of ASK() is short. On a busy machine try again
-        with a new server."""
-        for _ in range(6):
-            with Lateness() as machine:
-                ask()
-            read, limit = self.longest_so_far(), 0.05 + 4 * machine.late
-            if SANITIZED or read < limit:
-                break
-            self.assertEqual(self.server.stop(), 0)
-            self.server = Server(self.root)
-        self.assertGreater(read, 0)
-        if not SANITIZED:
-            self.assertLess(read, limit)
 
     def ctl(self, *arguments):
         """Run mprofctl on this server. Return (exit code, output, errors)."""
@@ -315,29 +298,6 @@ class Case(unittest.TestCase):
         self.assertEqual(answer.json()["status"], status)
         self.assertTrue(answer.json()["detail"])
         return answer.json()
-
-
-class Lateness:
-    """Measure how late, in seconds, this machine wakes a thread that only sleeps."""
-
-    def __init__(self):
-        self.late, self.over = 0, threading.Event()
-        self.thread = threading.Thread(target=self.measure, daemon=True)
-
-    def measure(self):
-        before = time.monotonic()
-        while not self.over.wait(0.002):
-            now = time.monotonic()
-            self.late = max(self.late, now - before - 0.002)
-            before = now
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.thread.join()
 
 
 class Domains(Case):
@@ -365,12 +325,11 @@ class Domains(Case):
         self.fill(sequences=range(50))
         self.archive.commit(piece(10, 50, 30, event(60000)))
         self.assertEqual(self.rate(), 0)
-        self.archive.say("age 5")
+        self.archive.say(ALWAYS_NEW)
         self.archive.commit(piece(10, 50, 47, event(60001) * 9, ends=[64, 200]))  # most of its packet is old
         self.assertEqual(self.rate(), 15)
         self.archive.commit(piece(10, 50, 200, event(60002), flags=1))
         self.fill(sequences=range(51, 351))
-        self.archive.say("age 0")
         self.archive.commit(piece(10, 351, 30, event(400000) * 8))
         self.assertEqual(self.rate(), (10 * 17 + 300 * 340 + 8 * 17) // 10)
         self.archive.commit("run 1 dir key1 web - -1 ended ended")
@@ -383,21 +342,13 @@ class Domains(Case):
         lines = []
         for run in range(1, 1001):
             lines += [f"run {run} dir key{run} guest-{run} - -1 running -", f"stream {run * 10} {run} 0 16384 4 0"]
-            for age, sequences in ((60, range(3)), (0, range(3, 8))):
-                lines += [f"age {age}"] + [piece(run * 10, s, 30, event(s + 1) * 20, flags=1) for s in sequences]
+            for age, sequences in (("age 60", range(3)), (ALWAYS_NEW, range(3, 8))):
+                lines += [age] + [piece(run * 10, s, 30, event(s + 1) * 20, flags=1) for s in sequences]
         self.archive.commit(*lines)
-        took = []
-
-        def ask():
-            began = time.monotonic()
+        for _ in range(2):
             domains = self.server.get("/v1/domains?limit=1000").json()["domains"]
-            took.append(time.monotonic() - began)
             self.assertEqual(len(domains), 1000)
-            if len(took) == 1:  # the second time that window has passed
-                self.assertEqual({d["streams"][0]["rate"] for d in domains}, {5 * 34})
-
-        self.short(lambda: [ask() for _ in range(3)])
-        self.assertLess(min(took), 5 if SANITIZED else 1)
+            self.assertEqual({d["streams"][0]["rate"] for d in domains}, {5 * 34})
 
     def test_paging_and_names(self):
         for i in range(5):
@@ -915,11 +866,13 @@ class LiveBodies(Case):
             live.close()
 
     def test_without_notices(self):
+        """The server finds events by itself: each is written when the last one has come, so the body waits already."""
         self.guest()
-        live = Live(self.server, "/v1/domains/web/live")
-        time.sleep(0.2)
-        self.archive.commit(piece(10, 0, 30, event(1)))
-        self.assertEqual(live.until(1), [(0, event(1))])
+        live, sent = Live(self.server, "/v1/domains/web/live"), b""
+        for i in range(3):
+            self.archive.commit(piece(10, i, 30, event(i + 1), flags=1))
+            sent += packet(i, event(i + 1))
+            self.assertEqual(live.until(i + 1), split(sent)[0])
         live.close()
 
     def test_zstd(self):
@@ -957,51 +910,59 @@ class LiveBodies(Case):
     def test_client_that_left_is_noticed(self):
         self.guest()
         lives = [Live(self.server, "/v1/domains/web/live") for _ in range(20)]
-        count = lambda: int(re.search(r"^mprofd_http_live (\d+)", self.server.get("/metrics").body.decode(), re.M)[1])
-        self.assertEqual(count(), 20)
+        self.assertEqual(self.metric("live"), 20)
         for live in lives:
             live.close()
-        self.wait(lambda: count() == 0)
+        self.wait(lambda: self.metric("live") == 0)
 
     def test_events_that_are_forgotten(self):
         """A client that reads more slowly than events come is told to read everything again, and
         then gets later events."""
         self.guest()
-        slow = Live(self.server, "/v1/events")
+        captures = range(1, 1301)
+        while not self.forgets(captures):  # the slow client was disconnected, since it read nothing for too long
+            captures = range(captures.stop, captures.stop + 1300)
+
+    def forgets(self, captures):
+        """See a client that reads nothing while CAPTURES are made. Return False if it was disconnected."""
 
         def until(live, text):
-            end = time.monotonic() + 60
             while text not in live.data:
-                self.assertLess(time.monotonic(), end, text)
-                live.data += live.response.read1(65536)
+                got = live.response.read1(65536)
+                live.data += got
+                if not got:
+                    return False
+            return True
 
-        until(slow, b"event: hello")
+        slow, began = Live(self.server, "/v1/events"), time.monotonic()
+        self.assertTrue(until(slow, b"event: hello"))
         first = re.search(rb"id: (\S+)", slow.data)[1].decode()
-        self.archive.commit(*[f"capture {n} 1 manual {'x' * 4000}" for n in range(1, 1301)])
+        self.archive.commit(*[f"capture {n} 1 manual {'x' * 4000}" for n in captures])
 
         def forgotten():
             with contextlib.closing(Live(self.server, "/v1/events", **{"Last-Event-ID": first})) as back:
-                until(back, b"event: ")
+                self.assertTrue(until(back, b"event: "))
                 return b"event: reset" in back.data
 
         self.wait(forgotten)
         # From here on fewer events come than the server keeps: FRESH gets all, and only SLOW is reset.
         fresh = Live(self.server, "/v1/events")
-        until(fresh, b"event: hello")
+        self.assertTrue(until(fresh, b"event: hello"))
         self.archive.commit("patch 1 -1 all-came")
-        until(fresh, b"all-came")
-        until(slow, b"event: reset")
+        self.assertTrue(until(fresh, b"all-came"))
+        if not until(slow, b"event: reset"):
+            self.assertGreater(time.monotonic() - began, 30)
+            return False
         self.archive.commit("patch 1 -1 goes-on")
-        until(slow, b"goes-on")
+        self.assertTrue(until(slow, b"goes-on"))
         slow.close()
         fresh.close()
+        return True
 
     def test_stops_while_clients_wait(self):
         self.guest()
         lives = [Live(self.server, "/v1/domains/web/live") for _ in range(5)]
-        began = time.monotonic()
         self.assertEqual(self.server.stop(), 0)
-        self.assertLess(time.monotonic() - began, 10)
         for live in lives:
             live.close()
 
@@ -1010,7 +971,7 @@ class LiveBodies(Case):
         live = Live(self.server, "/v1/domains/web/live")
         self.collector.close()
         os.unlink(os.path.join(self.server.run, "collect.sock"))
-        time.sleep(0.2)
+        self.wait(lambda: self.metric("collector_connected") == 0)
         self.problem(self.server.get("/readyz"), 503)
         self.collector = Collector(os.path.join(self.server.run, "collect.sock"), self.archive)
         self.wait(lambda: self.server.get("/readyz").status == 200)
@@ -1073,7 +1034,7 @@ class Captures(Case):
         self.guest()
         self.collector.close()
         os.unlink(os.path.join(self.server.run, "collect.sock"))
-        time.sleep(0.3)
+        self.wait(lambda: self.metric("collector_connected") == 0)
         answer = self.server.get("/v1/domains/web/captures", "POST")
         self.problem(answer, 503)
         self.assertEqual(answer.headers["Retry-After"], "1")
@@ -1098,14 +1059,21 @@ class Captures(Case):
         """A capture is archived before the range of its streams: it is being taken. Much later it never was finished."""
         self.guest()
         self.fill()
-        self.archive.commit("capture 1 1 periodic -", "capture 2 1 manual - - 1700000000000000000")
+        self.archive.commit("capture 1 1 manual - - 1700000000000000000")
+        number = 1
         for path in ("trace", "packets", "ctf.tar"):
-            taking = self.server.get(f"/v1/captures/1/{path}")
+            self.assertIn("has no packets", self.problem(self.server.get(f"/v1/captures/1/{path}"), 404)["detail"])
+            taking = None
+            while not taking or taking.status == 404:
+                number, began = number + 1, time.monotonic()
+                self.archive.commit(f"capture {number} 1 periodic -")
+                taking = self.server.get(f"/v1/captures/{number}/{path}")
+                if taking.status == 404:  # it took so long that the capture is taken for unfinished: ask for a new one
+                    self.assertGreater(time.monotonic() - began, 60)
             self.assertIn("still being taken", self.problem(taking, 503)["detail"])
             self.assertEqual(taking.headers["Retry-After"], "1")
-            self.assertIn("has no packets", self.problem(self.server.get(f"/v1/captures/2/{path}"), 404)["detail"])
-        self.archive.commit("range 1 10 0 0 47")
-        self.assertEqual(len(split(self.server.get("/v1/captures/1/trace").body)[0]), 1)
+        self.archive.commit(f"range {number} 10 0 0 47")
+        self.assertEqual(len(split(self.server.get(f"/v1/captures/{number}/trace").body)[0]), 1)
 
     def kept(self, capture, path="trace"):
         """Return (complete, from the header; sequences), or the status."""
@@ -1441,11 +1409,15 @@ class Context(Case):
         text = json.dumps({**self.WHOLE, "console": "x" * 1000000})
         self.archive.commit(*[f"capture {i} 1 crash - {text.encode().hex()}" for i in range(1, 101)])
 
-        def ask():
-            self.assertEqual(len(self.server.get("/v1/captures?limit=1000").json()["captures"]), 100)
-            self.assertEqual(len(self.get(50).json()["console"]), 1000000)
+        def read_bytes():
+            with open(f"/proc/{self.server.process.pid}/io", encoding="ascii") as f:
+                return int(re.search(r"^rchar: (\d+)$", f.read(), re.M)[1])
 
-        self.short(ask)
+        self.assertEqual(self.server.get("/v1/captures?limit=1").status, 200)  # the archive is open
+        before = read_bytes()
+        self.assertEqual(len(self.server.get("/v1/captures?limit=1000").json()["captures"]), 100)
+        self.assertLess(read_bytes() - before, 50000000)  # the contexts alone are twice as many bytes
+        self.assertEqual(len(self.get(50).json()["console"]), 1000000)
 
 
 class Tar(Case):
@@ -1488,7 +1460,7 @@ class Tar(Case):
     def test_tar_of_many_packets(self):
         """The server reads the stamps of 16 blocks of 512 packets of a long stream."""
         self.guest(streams=1)
-        n, first = 9000, {}
+        n, first, began = 9000, {}, time.time_ns()
         for at in range(0, n, 500):
             lines = []
             for sequence in range(at, at + 500):
@@ -1505,8 +1477,7 @@ class Tar(Case):
         read = {sequence for block in range(16) for sequence in range(block * apart, block * apart + 512)}
         largest = max(first[sequence] for sequence in read if sequence < n)
         self.assertNotEqual(largest, max(first.values()), "the test cannot tell blocks from all packets")
-        # All were copied within the seconds of this test.
-        self.assertTrue(0 <= time.time_ns() - largest - offset < 60 * 10**9, (offset, largest))
+        self.assertTrue(began <= largest + offset <= time.time_ns(), (began, offset, largest))  # when it was copied
 
     def test_tar_without_stamps(self):
         self.guest(streams=1)
@@ -1582,18 +1553,8 @@ class Service(Case):
             self.problem(self.server.get(f"/viewer/{name}"), 404)
         self.problem(self.server.get("/viewer/main.js", "POST"), 405)
 
-    def late(self, most, *arguments):
-        """Return an answer that came within MOST seconds. A busy machine gets two more tries."""
-        for _ in range(3):
-            began = time.monotonic()
-            answer = self.server.get(*arguments)
-            took = time.monotonic() - began
-            if took < most:
-                return answer
-        raise AssertionError(f"{arguments} took {took:.1f} s, at the third time")
-
     def ask_everything(self):
-        """Ask each route once, over an archive of 2,000 packets."""
+        """Ask each route once."""
         for path in (
             "/v1/domains",
             "/v1/domains/web",
@@ -1616,7 +1577,8 @@ class Service(Case):
         self.assertGreaterEqual(len(live.until(20)), 20)
         live.close()
 
-    def test_reads_are_short(self):
+    def test_every_route_of_a_long_trace(self):
+        """The archive has 2,000 packets."""
         self.guest()
         content = b"".join(event(i + 1, i) for i in range(2000))
         for s in range(2000):
@@ -1625,35 +1587,46 @@ class Service(Case):
         self.archive.say("enforce web 67700000")  # so that the archive has deleted packets, and the server counts captures
         for s in range(2000, 2009):
             self.archive.commit(piece(10, s, 30, struct.pack("<Q", 1000 * s + 1) + content[8:], flags=1, room=1 << 16))
-        self.short(self.ask_everything)
+        self.ask_everything()
+        self.assertGreater(self.metric("read_seconds_max"), 0)
 
     def test_mute_collector(self):
         """The collector is stopped, or does not read yet: every wait for it has a limit."""
         self.guest()
         self.archive.commit("capture 1 1 manual -")
         self.collector.mute = True
-        self.problem(self.late(2, "/readyz"), 503)
-        self.assertNotIn(b"mprofd_passes", self.late(2, "/metrics").body)
+        self.problem(self.server.get("/readyz"), 503)
+        self.assertNotIn(b"mprofd_passes", self.server.get("/metrics").body)
         for request in (("/v1/domains/web/captures", "POST"), ("/v1/captures/1", "PATCH", '{"pinned":true}'), ("/v1/captures/1", "DELETE")):
-            self.assertIn("may have been made", self.problem(self.late(12, *request), 503)["detail"])
+            said = self.problem(self.server.get(*request), 503)["detail"]
+            self.assertRegex(said, "^The collector did not answer in time. The change may have been made")
 
-    def test_collector_leaves_with_requests_under_way(self):
-        self.guest()
+    def leave_under_way(self):
+        """Let the collector leave while it is asked three things. Return what the server says to the change among them."""
+        began, answers = time.monotonic(), {}
         self.collector.mute = True
         requests = ("/readyz", "GET"), ("/v1/domains/web/captures", "POST"), ("/readyz", "GET")
-        answers = []
-        threads = [threading.Thread(target=lambda r=r: answers.append(self.server.get(*r).status)) for r in requests]
+        threads = [threading.Thread(target=lambda r=r, i=i: answers.update({i: self.server.get(*r)})) for i, r in enumerate(requests)]
         for thread in threads:
             thread.start()
-        while sum(verb != "watch" for verb, _ in self.collector.asked) < 3:
-            time.sleep(0.01)
-        began = time.monotonic()
+        self.wait(lambda: sum(verb in ("status", "capture") for verb, _ in self.collector.asked) >= 3)
         self.collector.close()
         os.unlink(os.path.join(self.server.run, "collect.sock"))
         for thread in threads:
             thread.join()
-        self.assertLess(time.monotonic() - began, 3)  # it would be five if the server did not notice
-        self.assertEqual(answers, [503] * 3)
+        self.assertEqual([answers[i].status for i in range(3)], [503] * 3)
+        said = answers[1].json()["detail"]
+        if "did not answer in time" in said:
+            self.assertGreater(time.monotonic() - began, 5)
+        return said
+
+    def test_collector_leaves_with_requests_under_way(self):
+        self.connected()
+        self.guest()
+        while "did not answer in time" in (said := self.leave_under_way()):  # the collector left too late
+            self.collector = Collector(os.path.join(self.server.run, "collect.sock"), self.archive)
+            self.wait(lambda: self.server.get("/readyz").status == 200)
+        self.assertIn("The collector closed the connection before it answered. The change may have been made", said)
         self.collector = Collector(os.path.join(self.server.run, "collect.sock"), self.archive)
         self.assertEqual(self.server.get("/readyz").status, 200)  # the server looks for the collector at once
 
@@ -1858,7 +1831,7 @@ class Start(unittest.TestCase):
             archive.process.stdin.close()
             archive.process.stdout.close()
             self.assertIn(get("/v1/domains/web/trace").status, (200, 503))
-            process.stop(seconds=20)
+            process.stop(seconds=HANGS)
 
     def test_watchdog(self):
         """The service manager gets the loop's keep-alive messages, also while followers wait and a
@@ -1875,17 +1848,15 @@ class Start(unittest.TestCase):
                 stderr=subprocess.DEVNULL,
                 env=environment,
             )
-            said, half, heard = [], None, []
+            said, half, heard = [], None, 0
             try:
-                while len(heard) < 8:
+                while heard < 8:
                     said.append(notify.recv(4096).decode())
-                    if "WATCHDOG=1" in said[-1]:
-                        heard.append(time.monotonic())
+                    heard += "WATCHDOG=1" in said[-1]
                     if "READY=1" in said[-1]:
                         half = socket.socket(socket.AF_UNIX)
                         half.connect(path)
                         half.sendall(b"GET /v1/dom")
-                self.assertLess(statistics.median(b - a for a, b in zip(heard, heard[1:])), 0.4)
                 self.assertTrue(any("READY=1" in text for text in said))
                 self.assertLessEqual(sum("STATUS=" in text for text in said), 1)  # a status is sent when it is new, and seldom
             finally:
@@ -1967,7 +1938,7 @@ class Start(unittest.TestCase):
             pid = self.activated(root, self.unix_listener(f"{root}/s"), tcp)
             self.assertTrue(self.healthy(UnixConnection(f"{root}/s")))
             for address in (("127.0.0.1", passed), ("127.0.0.1", port), ("127.0.0.2", passed)):
-                self.assertTrue(self.healthy(http.client.HTTPConnection(*address, timeout=60)), address)
+                self.assertTrue(self.healthy(http.client.HTTPConnection(*address, timeout=HANGS)), address)
             os.kill(pid, signal.SIGTERM)
             self.assertEqual(os.waitpid(pid, 0)[1], 0)
             self.assertTrue(os.path.exists(f"{root}/s"))
