@@ -7,6 +7,7 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../launcher"))
 
@@ -62,11 +63,11 @@ class Load:
 class Collector:
     """A running mprofd over ./rings, with its archive in ./state."""
 
-    def __init__(self, *options, processor=None):
-        """OPTIONS are further words of the command line; PROCESSOR is the number of the only one that it may use."""
-        os.makedirs("rings", exist_ok=True)
-        for name in ("state", "run"):
-            os.makedirs(name)
+    def __init__(self, *options, processor=None, again=False):
+        """OPTIONS are further words of the command line; PROCESSOR is the number of the only one that it may use. AGAIN: the archive
+        may exist."""
+        for name, known in (("rings", True), ("state", again), ("run", again)):
+            os.makedirs(name, exist_ok=known)
         self.process = launcher.Program(
             [f"{BUILD}/daemon/mprofd/mprofd", "--source", "dir:rings", "--state", "state", "--run", "run", *options],
             log="mprofd.log",
@@ -82,6 +83,13 @@ class Collector:
     def stop(self):
         """End the collector and wait until all is committed."""
         self.process.stop()
+
+    def kill(self):
+        """Kill the collector. Return the time of that."""
+        self.process.kill()
+        killed = time.time()
+        self.process.end()
+        return killed
 
     def cpu(self, thread=None):
         """Return CPU seconds of the whole process, or of its thread 'loop' (the first) or 'rest'."""

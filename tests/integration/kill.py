@@ -1,15 +1,15 @@
 """Kill each program at random with SIGKILL, under load: kill.py BUILD-DIRECTORY [TEST…]
 
-Everything committed before a kill is in the archive after it, and reaches to at most a flush
-interval before the kill. At the end each guest's trace is compared with its truth: no event twice,
-no false gap. MPROF_KILLS is the number of kills of each program (100; 15 with --brief or
-MPROF_BRIEF=1).
+Everything committed before a kill is in the archive after it. Some kills come when the archive has
+reached what a guest had written before: the collector commits that by itself, since nobody reads.
+commits.py tests that the flush interval is the latest. At the end each guest's trace is compared with
+its truth: no event twice, no false gap. MPROF_KILLS is the number of kills of each program (100; 15
+with --brief or MPROF_BRIEF=1).
 """
 
 import json
 import os
 import random
-import statistics
 import struct
 import sys
 import time
@@ -19,12 +19,10 @@ from daemons import QUIET, judge
 
 BRIEF = "--brief" in sys.argv or os.environ.get("MPROF_BRIEF") == "1"
 KILLS = 15 if BRIEF else int(os.environ.get("MPROF_KILLS", "100"))
-FLUSH = 0.1
-SLACK = 2.0  # for a busy machine and a program under sanitizers ...
-STOPPED = 10.0  # ... and a few times for a machine that stopped the guest or the collector
-STEADY = ("steady", "--size 2097152 --rate 250000")
+AHEAD = 2  # packets that the steady guest may begin beyond the archive: half of its ring
+STEADY = ("steady", "--size 131072 --rate 250000 --leash steady.leash")
 FAST = ("fast", "--size 32768 --rate 800000")
-VICTIM = "--size 2097152 --rate 400000 --gc-percent 10"
+VICTIM = "--size 2097152 --rate 400000 --gc-percent 10"  # its ring holds more than the guest writes
 
 
 class Killed(daemons.Case):
@@ -53,6 +51,21 @@ class Killed(daemons.Case):
             ends[stream] = max(ends.get(stream, (0, 0)), (sequence, end))
         return ends
 
+    def loosen(self, d):
+        """Let the steady guest write on, and return the newest packet of it that the archive has; -1 for none. So a slow machine laps
+        no packet before it is archived, and the guest writes on while the collector is down."""
+        of = "FROM chunks WHERE stream IN (SELECT s.id FROM streams s JOIN runs r ON s.run = r.id WHERE r.name = 'steady')"
+        reached = d.query(f"SELECT coalesce(max(sequence), -1) {of}")[0][0]
+        with open(".leash", "w", encoding="ascii") as f:
+            f.write(str(max(reached, 0) + AHEAD))
+        os.rename(".leash", "steady.leash")
+        return reached
+
+    def wait_reached(self, d):
+        """Wait until the archive has what the steady guest has begun, and more: one packet in two rounds ends meanwhile."""
+        begun = daemons.newest("rings/steady.ctf")
+        d.wait(lambda: self.loosen(d) > begun)
+
     def last_stamp(self, d):
         """Return the time at which the newest bytes of the steady guest were copied, in seconds."""
         sql = "SELECT ends FROM chunks WHERE stream = (SELECT s.id FROM streams s JOIN runs r ON s.run = r.id WHERE r.name = "
@@ -60,6 +73,8 @@ class Killed(daemons.Case):
         return struct.unpack_from("<IQQ", rows[0][0], len(rows[0][0]) - 20)[2] / 1e9 if rows else None
 
     def kill_collector(self, d, number):
+        if number % 3 == 0:
+            self.wait_reached(d)
         before = self.committed(d)
         d.collector.kill()
         killed = time.time()
@@ -70,11 +85,10 @@ class Killed(daemons.Case):
         stamp = self.last_stamp(d)
         if stamp and number > 2:
             self.behind.append(killed - stamp)
-            self.assertLess(killed - stamp, FLUSH + STOPPED)
         if number % 10 == 0:
             d.check_integrity()
         d.start_collector()
-        # Wait about as long as a program takes to start, or not quite.
+        # The next kill comes at any moment: also while the program begins to copy, and a few polls later.
         time.sleep(self.random.random() * 0.2 + (0.3 if number % 4 == 0 else 0))
 
     def kill_server(self, d):
@@ -85,6 +99,7 @@ class Killed(daemons.Case):
     def test_each_of_them(self):
         print(f"MPROF_SEED={self.seed}", file=sys.stderr)
         d = self.daemons(QUIET)
+        self.loosen(d)
         self.guests = {name: self.guest(name, options) for name, options in (STEADY, FAST)}
         d.wait(lambda: d.domain("steady") and d.domain("fast"))
         jobs = ["collector"] * KILLS + ["server"] * KILLS
@@ -92,6 +107,7 @@ class Killed(daemons.Case):
         number = 0
         victims = [self.next_victim()]
         for job in jobs:
+            self.loosen(d)
             time.sleep(self.random.random() * 0.05)
             if job == "server":
                 self.kill_server(d)
@@ -106,8 +122,7 @@ class Killed(daemons.Case):
             time.sleep(0.01)
         for index, victim in enumerate(victims):
             self.last[f"victim-{index + 1}"] = json.loads(victim.stdout.read())
-        print(f"{number} collectors, {len(victims)} guests; at most {max(self.behind):.3f} s before a kill were lost", file=sys.stderr)
-        self.assertLess(statistics.quantiles(self.behind, n=10)[-1], FLUSH + SLACK, self.behind)
+        print(f"{number} collectors, {len(victims)} guests; at most {max(self.behind, default=0):.3f} s before a kill were lost", file=sys.stderr)
         self.finish(d)
 
     def finish(self, d):
@@ -121,8 +136,8 @@ class Killed(daemons.Case):
             last = self.last.get(name, {"open": [], "torn": False})
             judge(name, f"{name}.truth", d.trace(name), pages, "--ended", *["--torn"] * last["torn"], "--open", *last["open"])
             gaps = [gap for page in pages for gap in page["gaps"]]
-            # A ring that holds seconds is never lapped during a restart; a ring that holds
-            # hundredths of a second is.
+            # A ring whose writer waits for the archive is never lapped during a restart; a ring that
+            # holds hundredths of a second is.
             if name != "fast":
                 self.assertEqual(gaps, [], f"{name}: {d.said()[-3000:] if BRIEF else str()}")
             self.assertLessEqual({gap["kind"] for gap in gaps}, {"lost"}, name)

@@ -8,7 +8,9 @@
  * collection's event is stored behind the outer event's slot, or in the next packet, and is
  * complete before the outer event has its first byte.
  *
- * With --after, writing begins when that file exists, so that a reader can see the ring before.
+ * With --after, writing begins when that file exists, so that a reader can see the ring before. With
+ * --leash the program begins at most one packet beyond the one whose number that file has, and waits
+ * until it has a higher number, so that a reader loses nothing however slow it is.
  * Between any two stores the program may sleep (--pause-every, --pause-us) or be killed
  * (--kill-after), so that a reader may see any state. The truth (--truth FILE) is a CTF stream of
  * all packets that were ever written, the oldest first. A packet has exactly those events of which
@@ -46,6 +48,8 @@ struct legacy {
 
 	uint64_t stores, pause_every, pause_ns, kill_after, next_pause;
 	uint64_t gc_percent, torn;
+	const char *leash;
+	uint64_t leash_end; /* the number that the file had */
 	uint64_t events, bytes, nested, nested_turned;
 };
 
@@ -320,6 +324,30 @@ static void ring_make(struct legacy *w, uint8_t *memory, uint32_t size)
 	}
 }
 
+/* Read the number in the leash. A file that does not exist has none. */
+static void leash_read(struct legacy *w)
+{
+	FILE *f = fopen(w->leash, "re");
+	unsigned long long end;
+
+	if (f && fscanf(f, "%llu", &end) == 1)
+		w->leash_end = end;
+	if (f)
+		fclose(f);
+}
+
+/* Wait while the active packet is beyond the leash. Return for how long. */
+static uint64_t leash_wait(struct legacy *w)
+{
+	uint64_t began = writer_now();
+
+	if (!w->leash || w->sequence <= w->leash_end)
+		return 0;
+	for (leash_read(w); !writer_ended && w->sequence > w->leash_end; leash_read(w))
+		writer_sleep(NS_PER_S / 1000);
+	return writer_now() - began;
+}
+
 /*
  * Write events at RATE bytes per second (0: without limit) until COUNT events are written, the time
  * UNTIL is reached, or a signal comes.
@@ -329,6 +357,7 @@ static void run(struct legacy *w, uint64_t rate, uint64_t until, uint64_t count)
 	uint64_t began = writer_now(), now = began, due;
 
 	while (!writer_ended && (!count || w->events < count) && (!until || now < until)) {
+		began += leash_wait(w);
 		for (unsigned i = 0; i < 16 && (!count || w->events < count); i++)
 			event_write(w);
 		now = writer_now();
@@ -345,25 +374,32 @@ int main(int argc, char **argv)
 	struct legacy w = {.unfinished = -1, .gc_percent = 3};
 	uint64_t size = 65536, rate = 0, seconds = 0, count = 0, pause_us = 0;
 	const char *ring = NULL, *truth = NULL, *after = NULL;
-	static const struct option options[] = {
-		{"ring", required_argument, NULL, 0},	     {"truth", required_argument, NULL, 0},
-		{"after", required_argument, NULL, 0},	     {"size", required_argument, NULL, 0},
-		{"rate", required_argument, NULL, 0},	     {"seconds", required_argument, NULL, 0},
-		{"events", required_argument, NULL, 0},	     {"seed", required_argument, NULL, 0},
-		{"pause-every", required_argument, NULL, 0}, {"pause-us", required_argument, NULL, 0},
-		{"kill-after", required_argument, NULL, 0},  {"gc-percent", required_argument, NULL, 0},
-		{"torn", required_argument, NULL, 0},	     {0}};
-	uint64_t *const numbers[] = {NULL,	    NULL,	   NULL,      &size,	      &rate,
-				     &seconds,	    &count,	   &w.random, &w.pause_every, &pause_us,
-				     &w.kill_after, &w.gc_percent, &w.torn};
-	const char **const texts[] = {&ring, &truth, &after};
+	static const struct option options[] = {{"ring", required_argument, NULL, 0},
+						{"truth", required_argument, NULL, 0},
+						{"after", required_argument, NULL, 0},
+						{"leash", required_argument, NULL, 0},
+						{"size", required_argument, NULL, 0},
+						{"rate", required_argument, NULL, 0},
+						{"seconds", required_argument, NULL, 0},
+						{"events", required_argument, NULL, 0},
+						{"seed", required_argument, NULL, 0},
+						{"pause-every", required_argument, NULL, 0},
+						{"pause-us", required_argument, NULL, 0},
+						{"kill-after", required_argument, NULL, 0},
+						{"gc-percent", required_argument, NULL, 0},
+						{"torn", required_argument, NULL, 0},
+						{0}};
+	uint64_t *const numbers[] = {NULL,	NULL,	       NULL,	      NULL,	 &size,
+				     &rate,	&seconds,      &count,	      &w.random, &w.pause_every,
+				     &pause_us, &w.kill_after, &w.gc_percent, &w.torn};
+	const char **const texts[] = {&ring, &truth, &after, &w.leash};
 	uint8_t *memory;
 
 	writer_options(argc, argv, options, numbers, texts);
 	if (!ring || size < MPROF_RING_BYTES_MIN || size > MPROF_RING_BYTES_MAX)
 		writer_die("Usage: writer-legacy --ring FILE [--truth FILE] [--after FILE, which is waited for] "
-			   "[--size BYTES, 1024 to 268435456] [--rate "
-			   "BYTES/S]\n"
+			   "[--leash FILE, with the number of a packet]\n"
+			   "       [--size BYTES, 1024 to 268435456] [--rate BYTES/S]\n"
 			   "       [--seconds N] [--events N] [--seed N] [--pause-every STORES --pause-us MOST] "
 			   "[--kill-after STORES]\n"
 			   "       [--gc-percent N] [--torn 1]");
