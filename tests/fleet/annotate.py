@@ -314,7 +314,7 @@ class Failures(Case):
 class Sentences(Case):
     def refused(self, *options):
         command = [os.path.join(BUILD, "daemon/annotate/mprof-annotate"), *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=launcher.PATIENCE)
         self.assertEqual(done.returncode, 2)
         return done.stderr.strip()
 

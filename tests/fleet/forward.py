@@ -64,10 +64,11 @@ class Captures(fleethost.Case):
             began = time.monotonic()
             host.start_forwarder()
             host.wait_sent()
-            print(f"{len(captures)} captures were sent in {time.monotonic() - began:.2f} s", file=sys.stderr)
+            took = time.monotonic() - began
+            print(f"{len(captures)} captures were sent in {took:.2f} s", file=sys.stderr)
             self.assertEqual(host.hub_captures(), captures)
             transactions = host.hub_number("SELECT count(DISTINCT xmin::text) FROM fleet_store.capture WHERE host = $HOST")
-            self.assertLessEqual(transactions, 4)
+            self.assertLessEqual(transactions, 4 + took // 60)  # one ends when it is a minute old, too
             for capture in captures[::13]:
                 self.compare_capture(host, capture)
 

@@ -23,7 +23,7 @@ class Outages(fleethost.Case):
     def test_killed_forwarder(self):
         """Numbered writers, and kill -9 of the forwarder again and again: every packet is there once, equal to the host's."""
         host = self.host("send = all", forwarder=False)
-        writer = self.writer_seen(host, "web", "--size 262144 --rate 2000000 --seconds 60")
+        writer = self.writer_seen(host, "web", "--size 262144 --rate 2000000 --seconds 3600")
         for n in range(12):
             host.start_forwarder()
             host.wait_begun("rings/web.ctf", 2)

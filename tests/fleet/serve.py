@@ -999,7 +999,11 @@ class Ctl(Case):
 
     def ctl(self, *words, code=0):
         done = subprocess.run(
-            [daemons.program("mprofctl"), "--host", f"unix:{HUBS[0].socket}", *words], capture_output=True, timeout=120, cwd=self.work, check=False
+            [daemons.program("mprofctl"), "--host", f"unix:{HUBS[0].socket}", *words],
+            capture_output=True,
+            timeout=daemons.HANGS,
+            cwd=self.work,
+            check=False,
         )
         self.assertEqual(done.returncode, code, (words, done.stdout[-500:], done.stderr))
         return done.stdout
