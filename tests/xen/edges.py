@@ -33,7 +33,8 @@ class Streams(Edges):
         second = self.publish(guest, stream=1, base=6_000_000)
         listed = d.wait(lambda: len(found := d.run_list("again")) == 2 and found)
         d.wait(lambda: guest.mapped() == 8)
-        self.unmapped(d, guest, guest.die("crashed"))
+        guest.die("crashed")
+        self.unmapped(d, guest)
         d.wait_ended("again", 2)
         runs = [run["run"] for run in sorted(listed, key=lambda run: run["run"])]
         for run, other in zip(runs, (first, second)):
@@ -111,7 +112,8 @@ class Streams(Edges):
             d.wait(lambda k=k: d.ask(f"/v1/domains/full/trace?stream={k}")[0] == 200)
         self.assertEqual(guest.mapped(), 4 * 64)
         ring.add(2)
-        self.unmapped(d, guest, guest.die("crashed"))
+        guest.die("crashed")
+        self.unmapped(d, guest)
         d.wait_ended("full")
         self.assertEqual(events_of(d.trace("full", "?stream=79")), ring.written)
         d.check_integrity()
@@ -134,7 +136,8 @@ class Streams(Edges):
             f.write(header)
         ring.add(20)
         self.attached(d, "early")
-        self.unmapped(d, guest, guest.die("crashed"))
+        guest.die("crashed")
+        self.unmapped(d, guest)
         d.wait_ended("early")
         self.assertEqual(len(d.run_list("early")), 1)
         self.assertEqual(events_of(d.trace("early")), ring.written)
@@ -165,9 +168,9 @@ class Streams(Edges):
             guest.write("data/mprof/directory-ref" if i % 2 else "data/mprof/x", "8")
             guest.publish(range(refs.start, refs.start + 600))
             guest.rm("data/mprof/directory-ref") if i % 2 else None
-            time.sleep(0.05)
-        with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/schedstat", encoding="ascii") as f:
-            self.assertLess(int(f.read().split()[0]) / 1e9, 2)
+            time.sleep(0.05)  # so that the daemon looks at most of them
+        d.wait(lambda: not guest.mapped())
+        self.assertLessEqual(guest.map_counts()[0], 40)
 
 
 class Busy(Edges):
@@ -187,9 +190,8 @@ class Busy(Edges):
                 for guest in noisy:
                     guest.write("data/mprof", str(i))
                 time.sleep(0.04)
-            since = time.monotonic_ns()
             end()
-            self.unmapped(d, good, since)
+            self.unmapped(d, good)
             if end == good.withdraw:
                 self.publish(good, base=9_000_000)
                 d.wait(lambda: len(d.run_list("good")) == 2)
@@ -229,7 +231,8 @@ class Suspended(Edges):
         guest.resume()
         d.wait(lambda: len(d.run_list("fresh")) == 2)
         d.wait(lambda: guest.mapped() == 4)
-        self.unmapped(d, guest, guest.die("crashed"))
+        guest.die("crashed")
+        self.unmapped(d, guest)
         runs = [run["run"] for run in d.wait_ended("fresh", 2)]
         traces = [events_of(d.trace("fresh", f"?run={run}")) for run in sorted(runs)]
         self.assertEqual(traces, [first.written, second.written])
@@ -273,7 +276,8 @@ class Suspended(Edges):
         guest.resume()
         d.wait(lambda: guest.mapped() == 4)
         ring.add(30)
-        self.unmapped(d, guest, guest.die("crashed"))
+        guest.die("crashed")
+        self.unmapped(d, guest)
         self.assertEqual(len(d.wait_ended("dream")), 1)
         self.assertEqual(events_of(d.trace("dream")), ring.written)
         self.assertEqual(self.kinds(d, "dream"), ["crash", "suspend"])
@@ -289,10 +293,10 @@ class Helper(Edges):
             self.publish(guest)
             self.attached(d, guest.name)
         os.kill(self.helper(d), signal.SIGSTOP)
-        since = time.monotonic_ns()
         withdrawn.withdraw()
-        self.unmapped(d, withdrawn, since)
-        self.unmapped(d, destroyed, destroyed.destroy())
+        self.unmapped(d, withdrawn)
+        destroyed.destroy()
+        self.unmapped(d, destroyed)
         d.wait(lambda: "does not answer" in d.said())
         self.assertEqual(self.kinds(d, "withdrawn"), ["ended"])
         d.wait_ended("destroyed")
@@ -333,7 +337,8 @@ class Helper(Edges):
         d.wait(lambda: "helper process has ended" in d.said())
         sleeper.resume()
         d.wait(lambda: sleeper.mapped() == 4)
-        self.unmapped(d, guest, guest.destroy())
+        guest.destroy()
+        self.unmapped(d, guest)
         d.wait_ended("goes")
 
 

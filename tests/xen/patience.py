@@ -12,20 +12,16 @@ class Patience(sim.Case):
         it publishes."""
         d = self.daemons()
         guest = self.guest(5, "calm")
-        until = time.monotonic() + 3
-        while "change too often" not in d.said() and time.monotonic() < until:
+        began = time.monotonic()
+        while "change too often" not in d.said():
             for i in range(100):
                 guest.write(f"data/mprof/x{i}", "y")
-        began = time.monotonic()
-        d.wait(lambda: "change too often" in d.said())
         ring = guest.ring()
         self.addCleanup(ring.close)
         ring.add(30)
         guest.publish(ring, port=3)
-        time.sleep(50)
-        self.assertEqual(guest.mapped(), 0)
-        d.wait(lambda: guest.mapped() == 4, 15)
-        self.assertGreater(time.monotonic() - began, 55)
+        d.wait(lambda: guest.mapped() == 4)
+        self.assertGreater(time.monotonic() - began, 60)
         d.wait(lambda: guest.port(3))
         guest.withdraw()  # and the daemon sees its keys again
         d.wait(lambda: not guest.mapped())

@@ -26,7 +26,6 @@ XEN = os.environ.get("MPROFD_XEN", "/")
 STORES = ("xenstored", "oxenstored")
 PAGE = 4096
 SECOND = 1_000_000_000
-SEEN = 2.0  # the longest time in s that the toolstack waits before it removes a stopped domain: a busy machine is slow to notice
 DIRECTORY, READ, GET_PERMS, WATCH, UNWATCH, BEGIN, END, INTRODUCE, RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, IS_INTRODUCED, RESUME = 11, 12, 13, 14, 15, 16, 17, 18
 WIRE = struct.Struct("<IIII")
@@ -92,8 +91,11 @@ class Talk:
 class Toolstack(Talk):
     """dom0's connection to the store, over the socket."""
 
+    MARK = "/local/domain/0/tests-mark"
+
     def __init__(self, path):
         super().__init__()
+        self.marks = 0
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(daemons.HANGS)
         try:
@@ -117,22 +119,26 @@ class Toolstack(Talk):
             data += more
         return data
 
-    def drain(self, until=None, seconds=0.15):
-        """Return the events until none comes for SECONDS, but not before one of the path UNTIL has
-        come."""
-        try:
-            while True:
-                self.socket.settimeout(seconds if not until or until in (path for path, _ in self.events) else daemons.HANGS)
-                kind, _, _, size = WIRE.unpack(self._receive(WIRE.size))
-                self.socket.settimeout(daemons.HANGS)  # the rest of the message
-                body = self._receive(size)
-                if kind == EVENT:
-                    self.events.append(tuple(part.decode() for part in body.split(b"\0")[:2]))
-        except TimeoutError:
-            pass
-        self.socket.settimeout(daemons.HANGS)
-        events, self.events = self.events, []
+    def drain(self, until=None):
+        """Return the events of all that the store has done until now, but not before one of the path UNTIL has come. The store tells
+        of changes in their order, and of one that is made here as the last."""
+        if not self.marks:
+            self.watch(self.MARK)
+        self.marks += 1
+        self._come(until)
+        mark = f"{self.MARK}/{self.marks}"
+        self.write(mark, "")
+        self._come(mark)
+        events, self.events = [(path, token) for path, token in self.events if not path.startswith(self.MARK)], []
         return events
+
+    def _come(self, path):
+        """Wait for an event of PATH, if that is not None."""
+        while path and path not in (seen for seen, _ in self.events):
+            kind, _, _, size = WIRE.unpack(self._receive(WIRE.size))
+            body = self._receive(size)
+            if kind == EVENT:
+                self.events.append(tuple(part.decode() for part in body.split(b"\0")[:2]))
 
 
 def store_program(kind):
@@ -332,9 +338,7 @@ class Guest(Talk):
         """Stop and destroy the guest, as xl does with on_crash=destroy, once dom0 has noticed the
         stop. Return when it stopped."""
         at = self.stop(reason)
-        seen_by = time.monotonic() + SEEN
-        while self.mapped() and time.monotonic() < seen_by:
-            time.sleep(0.01)
+        launcher.wait(lambda: not self.mapped(), why=lambda: f"{self.mapped()} pages of domain {self.domid} are mapped")
         self.destroy(after=0.2)
         return at
 
@@ -519,18 +523,6 @@ class Case(daemons.Case):
 
     STORE = "xenstored"
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.ends = []  # for each end, whether its pages were unmapped in time
-
-    @classmethod
-    def tearDownClass(cls):
-        late = cls.ends.count(False)
-        if late > max(1, len(cls.ends) // 4):
-            raise AssertionError(f"of {len(cls.ends)} guests the pages of {late} were mapped for too long")
-        super().tearDownClass()
-
     def setUp(self):
         super().setUp()
         self.directory = os.path.join(os.getcwd(), "sim")
@@ -567,15 +559,15 @@ class Case(daemons.Case):
 
         return d.wait(found)
 
-    def unmapped(self, d, guest, since, within=SECOND):
-        """Check that all pages of the guest are unmapped in time."""
-        d.wait(lambda: not guest.mapped())
-        self.in_time(guest.unmapped_at() - since, within)
+    def nothing_lost(self, d, name):
+        """Check that the guest NAME, which takes more than two seconds to fill its ring, lost no packet; it may if the daemon had to wait
+        for a processor so long."""
+        lost = d.domain(name)["streams"][0]["lost_packets"]
+        self.assertTrue(lost == 0 or launcher.delayed(d.collector.pid) > 2, f"{lost} packets are lost")
 
-    def in_time(self, took, within=SECOND):
-        """Note whether it took only WITHIN ns from a guest's end until no page was mapped, by a machine with nothing else to do; a
-        busy one takes longer. One guest may be late, but not each."""
-        self.ends.append(took < within * (1 + os.getloadavg()[0] / os.cpu_count()))
+    def unmapped(self, d, guest):
+        """Wait until no page of the guest is mapped. tests/bench measures how long that takes: bench-kick."""
+        d.wait(lambda: not guest.mapped())
 
 
 def main():

@@ -121,16 +121,16 @@ class States(Vcpu):
             self.lasting(d, "web", vcpu, state)
         began = time.monotonic_ns()
         guest.vcpus("waiting", "blocked", "running", "running", "blocked")
-        changed = time.monotonic_ns()
         self.lasting(d, "web", 0, "waiting")
+        seen = time.monotonic_ns()
         found = self.durations(d, "web")
         self.assertEqual({v for v, *_ in found}, {0, 1, 2, 3, 4})
         self.assertEqual({what for v, what, *_ in found if v == 1}, {"blocked"})
-        # The change, on the guest's clock: a sample is at most some ms late, more on a busy machine, and never early.
+        # The change, on the guest's clock: a sample is some ms late, on a busy machine more, and never early. It lasted for a second.
         moment = min(begin for v, what, begin, _ in found if (v, what) == (0, "waiting"))
         unsure = self.counters(d, "web")["vcpu clock uncertainty ns"]
         self.assertGreaterEqual(moment, began + AHEAD - unsure - 5 * MS)
-        self.assertLessEqual(moment, changed + AHEAD + 2 * sim.SECOND)
+        self.assertLessEqual(moment, seen + AHEAD + unsure - sim.SECOND)
         self.assertEqual({what for v, what, _, end in found if v == 0 and end <= began + AHEAD - unsure - 50 * MS}, {"running"})
         # Half of the time of vCPU 4 before that is running, wherever in the intervals.
         half = sum(end - begin for v, what, begin, end in found if (v, what) == (4, "running"))
@@ -170,7 +170,9 @@ class States(Vcpu):
         self.lasting(d, "web", 1, "paused", 0.5)
 
     def test_clock(self):
-        """The offset of the guest's clock is estimated from the guest's streams, also for the stream vcpu."""
+        """The offset of the guest's clock is estimated from the guest's streams, also for the stream vcpu. Events are copied after they
+        were written, and while this test runs."""
+        began = time.monotonic_ns()
         d = self.daemons(ON)
         writer = self.begin(self.guest(5, "web"), "running")
         self.stream(d, "web")
@@ -191,7 +193,7 @@ class States(Vcpu):
             with open(f"{number}.ctf.clock.json", encoding="utf-8") as f:
                 clocks.append(json.load(f))
         self.assertEqual(clocks[0]["offset_ns"], clocks[1]["offset_ns"])
-        self.assertLess(abs(int(clocks[1]["offset_ns"]) - real), 2 * sim.SECOND)
+        self.assertTrue(-sim.SECOND < int(clocks[1]["offset_ns"]) - real < time.monotonic_ns() - began, (clocks, real))
 
     def test_why(self):
         """The explanation of a wait says whether the guest was run meanwhile."""
@@ -309,7 +311,7 @@ class Ends(Vcpu):
         self.lasting(d, "web", 0, "running")
         writer.close()
         at = guest.die("crashed")
-        self.unmapped(d, guest, at)
+        self.unmapped(d, guest)
         d.wait_ended("web")
         capture = d.wait(lambda: d.captures("web"))[0]
         self.assertEqual({s["stream"] for s in capture["streams"]}, {0, NUMBER})
