@@ -12,6 +12,7 @@ import path from "node:path";
 
 import {close, equal, ok, run, until} from "../browser/harness.mjs";
 import {drawn, opened, settled} from "../browser/timeline-tools.mjs";
+import {event, trace} from "../browser/trace-make.mjs";
 import {archive, guests, make, wide} from "./viewer-load.mjs";
 import {blocked, cpu, part, processTime, tour, watchTasks} from "./viewer-page.mjs";
 
@@ -24,6 +25,7 @@ const GUESTS = brief ? 100 : 1000;
 const DAY_PIECES = 16; /* as many packets as a ring may have */
 const DAY_BYTES = brief ? 2 << 20 : 64 << 20; /* bytes of each packet */
 const DAY_NS = 86400e9;
+const NAMES = brief ? 20000 : 1000000;
 const EVENT_BYTES = 25;
 
 function line(name, ours, unit, aim = null) {
@@ -195,6 +197,29 @@ const scenarios = {
 		});
 		line("domains-find", answer, `ms to find some of them, ${Math.round(thread)} of the processor`);
 		line("domains-find-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
+	},
+
+	/* Show a label of 10 MB, and a counter of its own in each event. */
+	async odd(t) {
+		const host = await t.host();
+		const label = [event(1000n, "creates", 0, 1, {u8: 1}), event(1001n, "label", 1, "x".repeat(10 << 20))];
+		const counters = [];
+
+		for (let i = 0; i < NAMES; i++) {
+			if (i % 20000 === 0) counters.push([event(1000n + 2n * BigInt(i), "creates", 0, i + 1, {u8: 1})]);
+			counters.at(-1).push(event(1001n + 2n * BigInt(i), "counter", 1, i, `counter ${i}`));
+		}
+		for (const [what, packets] of Object.entries({label: [label], counters})) {
+			const name = scratch(`${what}.ctf`);
+			t.later.push(async () => rmSync(name, {force: true}));
+			writeFileSync(name, trace(packets));
+			const {page} = await file(t, host, name);
+			line(`${what}-blocked`, await blocked(page), "ms at most that input waited (0: under 50)", 1000);
+			await page.getByRole("button", {name: "Tracks", exact: true}).click();
+			await page.getByRole("button", {name: "Tracks", exact: true}).click();
+			line(`${what}-tracks-blocked`, await blocked(page), "ms at most that input waited (0: under 50)", 1000);
+			await page.close();
+		}
 	},
 
 	/* Show a day of a guest: 1 GiB of packets. */

@@ -48,7 +48,7 @@ export const PROGRAMS = {
 };
 /* Limits for what never ends. A busy machine may be slow without running into them. */
 const TIMEOUT = 600000;
-const WAIT = 120000;
+const WAIT = 300000;
 /* Directory for the screenshots that tests leave for a person to look at. */
 const SHOTS = process.env.MPROF_SCREENSHOTS;
 
@@ -125,17 +125,6 @@ export function becomes(ask, wanted, what) {
 		equal(await ask(), wanted, what);
 		return true;
 	});
-}
-
-/**
- * Return the least of up to three results of MEASURE; stop at the first below MOST. A single
- * slow measurement may be chance.
- */
-export async function least(measure, most) {
-	let best = Infinity;
-
-	for (let i = 0; i < 3 && !(best < most); i++) best = Math.min(best, await measure());
-	return best;
 }
 
 /** Start a program of the build in DIRECTORY. */

