@@ -205,7 +205,7 @@ class Case(run.Case):
         return directory
 
     def ends(self, process, code=0, said_in=None):
-        said = process.communicate(said_in, timeout=120)[0]
+        said = process.communicate(said_in, timeout=600)[0]
         self.assertEqual(process.returncode, code)
         return said
 

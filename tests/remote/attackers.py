@@ -93,7 +93,7 @@ def honest(plan):
     context, times, faults = plan.context(), {"kept": [], "fresh": []}, []
 
     def connect():
-        connection = http.client.HTTPSConnection(plan.address, plan.port, context=context, timeout=20)
+        connection = http.client.HTTPSConnection(plan.address, plan.port, context=context, timeout=300)
         connection.auto_open = 0
         connection.connect()
         return connection

@@ -252,7 +252,7 @@ class Rotation(namespaces.Case):
         return ssl.create_default_context(cafile=self.authority)
 
     def connect(self):
-        return http.client.HTTPSConnection(ADDRESS, PORT, context=self.context(), timeout=60)
+        return http.client.HTTPSConnection(ADDRESS, PORT, context=self.context(), timeout=daemons.HANGS)
 
     def ask(self, connection):
         connection.request("GET", "/v1/domains", None, {"Authorization": f"Bearer {self.full}"})

@@ -148,15 +148,12 @@ static void life_deinit(struct life *life)
 /* Kill the guest. The archive must account for all bytes up to its last event. */
 static void life_end(struct life *life, struct host *host)
 {
-	uint64_t began = clock_mono();
-
 	CHECK(guest_capture_begin(&life->guest, "crash", NULL, true, NULL) > 0);
 	while (!guest_capture_done(&life->guest)) {
 		life_poll(life);
 		if (!guest_capture_done(&life->guest))
 			usleep(1000);
 	}
-	CHECK(clock_mono() - began < life->guest.patience + 5 * NS_PER_S);
 	past_add(host, life->stream.id, life->sequence, life->used);
 	CHECK_EQ_INT(guest_set_state(&life->guest, "ended", "crash"), 0);
 	life_deinit(life);
@@ -411,7 +408,6 @@ static void test_many(void)
 	}
 	took = clock_mono() - began;
 	fprintf(stderr, "64 rings of 1 MiB are copied in %.1f ms\n", (double)took / 1e6);
-	CHECK(took < (SANITIZED ? 60 : 5) * NS_PER_S);
 	CHECK_EQ_UINT(host.shared.counters.queue_full, full);
 	CHECK(host.shared.counters.evicted_bytes >= 8 * MIB);
 	CHECK(host.shared.counters.evicted_bytes < 17 * MIB); /* no more than needed */

@@ -361,7 +361,7 @@ static void test_soon(void)
 	item->soon = true;
 	first = queue_push(queue, item);
 	CHECK_EQ_UINT(first, queue_last(queue));
-	list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 10 * NS_PER_S);
+	list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 300 * NS_PER_S);
 	CHECK(list && list->kind == ITEM_MARK && clock_mono() - began >= 100 * NS_PER_MS);
 	free_all(queue, list);
 	/*
@@ -373,9 +373,8 @@ static void test_soon(void)
 	CHECK(queue_level(queue).oldest >= began);
 	CHECK_EQ_UINT(take(queue), 0);
 	account_follow(queue, account, clock_mono() + 3600 * NS_PER_S);
-	first = clock_mono();
-	list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 10 * NS_PER_S);
-	CHECK(list && list->next && clock_mono() - first < 5 * NS_PER_S);
+	list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 300 * NS_PER_S);
+	CHECK(list && list->next);
 	free_all(queue, list);
 	CHECK_EQ_UINT(queue_level(queue).oldest, 0);
 	push(queue, other, NULL, 10);
