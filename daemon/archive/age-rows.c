@@ -192,6 +192,7 @@ static void forget_damaged(const struct loading *l)
 		    "for limits of "
 		    "age");
 	age_deinit(age);
+	age->damaged = 1;
 }
 
 /*
@@ -311,7 +312,7 @@ static int write_clock(const struct age *age, struct store *s)
 	return r;
 }
 
-static int write_period(const struct age_period *p, struct store *s)
+int age_write_period(const struct age_period *p, struct store *s)
 {
 	char correction[32] = "NULL", checksum[2 * CHECKSUM_BYTES + 1];
 	uint8_t sum[CHECKSUM_BYTES];
@@ -335,7 +336,7 @@ static int write_rows(const struct age *age, struct store *s)
 
 	for (size_t i = 0; i < age->n && r == 0; i++)
 		if (age->periods[i].is_dirty || i + 1 == age->n || age->n <= REWRITTEN)
-			r = write_period(&age->periods[i], s);
+			r = age_write_period(&age->periods[i], s);
 	return r ? r
 		 : database_run_made(s->db, sqlite3_mprintf("DELETE FROM clock_periods WHERE id < %lld OR id > %lld",
 							    (long long)age->periods[0].id,

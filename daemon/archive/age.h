@@ -61,6 +61,7 @@ struct age {
 	uint64_t steps;	  /* steps that this process has seen */
 	int64_t step;	  /* by how much CLOCK_REALTIME stepped last, ns */
 	int64_t step_age; /* the age clock at that step */
+	uint64_t damaged; /* times that age_load() found a damaged row, so the age clock began anew */
 	struct log_limit limit;
 };
 
@@ -124,6 +125,8 @@ int age_load(struct age *age, sqlite3 *db);
  * whether a row of clock_periods agrees with its checksum, if it has one. Return SQLite's result.
  */
 int age_sum_define(sqlite3 *db);
+/* Write the row of period P. A transaction must be open. Return 0 or an error. */
+int age_write_period(const struct age_period *p, struct store *s);
 /*
  * Write the tables if they must be written now, in a transaction of its own. Return 0 or an error; after an error the
  * next call tries again.

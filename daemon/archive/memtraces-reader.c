@@ -8,16 +8,20 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "age.h"
+#include "clock-sql.h"
 #include "clock.h"
 #include "codec.h"
 #include "database.h"
 #include "statement.h"
 
 #define MEMTRACES_VERSION 4 /* newest migration that this program knows */
-#define COLUMNS                                                                                                  \
-	"id, run, name, uuid, domid, address, port, origin, state, reason, began_real, began_mono, ended_real, " \
-	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context, "        \
-	"connected_mono, damaged"
+#define COLUMNS                                                                                                        \
+	"id, run, name, uuid, domid, address, port, origin, state, reason, began_real, began_mono, ended_real, "       \
+	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context, "              \
+	"connected_mono, damaged, " CORRECTION_OF("recordings.began_mono",                                             \
+						  "recordings.began_real") ", " CORRECTION_OF("recordings.ended_mono", \
+											      "recordings.ended_real")
 
 enum memtraces_reader_statement {
 	M_VERSION,
@@ -139,7 +143,7 @@ int memtraces_reader_ready(struct memtraces_reader *r)
 	r->opened++;
 	rc = database_read_open(&r->db, r->path, MEMTRACES_VERSION, &r->file);
 	r->statements.db = r->db;
-	if (rc == 0 && view_register(r->db, &r->view) != SQLITE_OK) {
+	if (rc == 0 && (view_register(r->db, &r->view) != SQLITE_OK || age_sum_define(r->db) != SQLITE_OK)) {
 		reader_close(r);
 		return -ENOMEM;
 	}
@@ -216,6 +220,8 @@ static struct memtrace row(sqlite3_stmt *s)
 		.context = column_text(s, 24),
 		.connected_mono = column_u64(s, 25),
 		.damaged = column_u64(s, 26),
+		.began_correction = sqlite3_column_int64(s, 27),
+		.ended_correction = sqlite3_column_int64(s, 28),
 	};
 }
 

@@ -37,6 +37,8 @@ struct memtrace {
 	uint64_t ended_real, ended_mono; /* as BEGAN_*; 0 = not ended */
 	uint64_t bytes, packets, dropped;
 	uint64_t damaged; /* bytes behind BYTES that were taken out of service because of damage on the disk */
+	/* ns to add to the times to show them; 0 = they are right, or nobody knows. A writer ignores both. */
+	int64_t began_correction, ended_correction;
 	bool pinned;
 	const char *note; /* NULL = "" */
 	uint32_t version;

@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <sqlite3.h>
 
+#include "age.h"
+#include "clock-sql.h"
 #include "codec.h"
 #include "database.h"
 #include "reader.h"
@@ -17,6 +19,12 @@ enum reader_statement {
 	S_STATEMENTS,
 };
 
+/* A period of the clocks, with what is to be added to its stamps of CLOCK_REALTIME to show them; 0 = nothing. */
+struct reader_period {
+	int64_t began_mono, ended_mono, real_offset, correction;
+	bool is_newest; /* it has no end */
+};
+
 struct reader {
 	char *path;
 	char *hold; /* path of the lock file */
@@ -27,6 +35,10 @@ struct reader {
 	struct view view;
 	struct statements statements;
 	struct codec_reader codec;
+	/* The periods of the archive's version PERIODS_OF, newest first; ARCHIVES 0 = they were not read. */
+	struct reader_period periods[AGE_PERIODS_MAX];
+	size_t n_periods;
+	struct reader_version periods_of;
 	unsigned running; /* number of statements that were begun and not reset */
 	uint64_t since;	  /* begin of the open transaction, CLOCK_MONOTONIC ns; 0 = none is open */
 	uint64_t longest;

@@ -52,6 +52,12 @@ struct age;
  */
 int reader_age(struct reader *r, struct age *age);
 
+/*
+ * Return what is to be added to a stamp of CLOCK_MONOTONIC and CLOCK_REALTIME to show it, ns: 0 if it is right, if nobody
+ * knows, or if that cannot be read now. MONO 0: only CLOCK_REALTIME was stamped.
+ */
+int64_t reader_correction(struct reader *r, uint64_t mono, uint64_t real);
+
 /* Begin and end a transaction for the calls in between. It must last less than 50 ms. */
 int reader_begin(struct reader *r);
 void reader_end(struct reader *r);
@@ -249,7 +255,7 @@ int reader_check_order(struct reader *r, int64_t stream);
 struct reader_damage {
 	int64_t stream;
 	uint64_t sequence;
-	int64_t capture; /* capture whose tail or range is damaged; 0 = packet SEQUENCE is damaged */
+	int64_t capture;   /* capture whose tail or range is damaged; 0 = packet SEQUENCE is damaged */
 };
 /*
  * Fetch and forget the damage that was found since the last call. Return false if there was none.

@@ -485,6 +485,13 @@ int archive_writer_damaged(struct archive_writer *w, int64_t stream, uint64_t pa
 	return WRITER_RUN(w, STATEMENT_SETTLE_STREAM, stream, 0, (int64_t)(packets & INT32_MAX), 0);
 }
 
+int archive_writer_put_period(struct archive_writer *w, const struct age_period *p)
+{
+	if (!w->store.in_transaction || w->age.any)
+		return -EINVAL;
+	return age_write_period(p, &w->store);
+}
+
 static int read_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

@@ -76,6 +76,10 @@ int archive_writer_deleted(struct archive_writer *w, int64_t stream);
  */
 int archive_writer_damaged(struct archive_writer *w, int64_t stream, uint64_t packets);
 
+struct age_period;
+/* Store period P of the clocks of the host from which the stamps come. The archive must have no age clock of its own. */
+int archive_writer_put_period(struct archive_writer *w, const struct age_period *p);
+
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture);
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range);
 /* Add a piece of a capture's unproven tail. The piece's ENDS and FLAGS are ignored. */

@@ -35,9 +35,11 @@ void guest_clock_stream(struct guest_clock *c, struct reader *reader, struct scr
 	c->done = false;
 }
 
-static struct mprof_stamp stamp_of(const struct archive_end *end)
+/* Return END as a stamp, with the right time if the host's clock is known to have been wrong. */
+static struct mprof_stamp stamp_of(struct reader *r, const struct archive_end *end)
 {
-	return (struct mprof_stamp){end->mono, end->real, end->offset};
+	return (struct mprof_stamp){end->mono, end->real + (uint64_t)reader_correction(r, end->mono, end->real),
+				    end->offset};
 }
 
 /*
@@ -56,20 +58,20 @@ static int take_packet(struct guest_clock *c, const struct packet_view *v)
 	if (rc != 0)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 	packet = (struct mprof_copied_packet){.guest_ns = stamps.first_timestamp,
-					      .first = stamp_of(&stamps.first),
-					      .last = stamp_of(&stamps.last),
+					      .first = stamp_of(c->walk.reader, &stamps.first),
+					      .last = stamp_of(c->walk.reader, &stamps.last),
 					      .n_newest = (uint32_t)stamps.newest.n,
 					      .stepped = stamps.clock};
 	for (size_t i = 0; i < stamps.newest.n; i++)
-		packet.newest[i] = stamp_of(&stamps.newest.end[i]);
+		packet.newest[i] = stamp_of(c->walk.reader, &stamps.newest.end[i]);
 	if (packet_view_ends(v))
 		rc = packet_last_chunk(c->walk.reader, c->walk.scratch, c->walk.selection->stream, v->sequence,
 				       &stamps.newest, &packet.last_chunk_ns, &packet.has_last_chunk);
 	if (rc != 0)
 		return rc;
 	mprof_clocks_packet(&c->clocks, &packet);
-	if (stamps.last.real > c->newest)
-		c->newest = stamps.last.real;
+	if (packet.last.real > c->newest)
+		c->newest = packet.last.real;
 	return 0;
 }
 

@@ -73,8 +73,11 @@ json_t *json_position(const struct position *p)
 	return json_string(text);
 }
 
-/* Add packet P, which is not complete, to the counters of S. Return what the reader returns. */
-static int stream_add_open(struct reader *r, struct reader_stream *s, const struct reader_packet *p)
+/*
+ * Add packet P, which is not complete, to the counters of S. Set *MONO to the CLOCK_MONOTONIC of S's last stamp, if that is
+ * one of P. Return what the reader returns.
+ */
+static int stream_add_open(struct reader *r, struct reader_stream *s, const struct reader_packet *p, uint64_t *mono)
 {
 	struct archive_end end;
 	int rc = reader_end_below(r, s->stream.id, p->sequence, UINT32_MAX, &end);
@@ -83,8 +86,10 @@ static int stream_add_open(struct reader *r, struct reader_stream *s, const stru
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 	s->packets++;
 	s->bytes += end.offset;
-	if (end.real > s->last_seen_real)
+	if (end.real > s->last_seen_real) {
 		s->last_seen_real = end.real;
+		*mono = end.mono;
+	}
 	return 0;
 }
 
@@ -95,18 +100,18 @@ struct streams_context {
 };
 
 /*
- * Add the packet that is not complete to the counters of S, and set *RATE. Return what the reader
- * returns.
+ * Add the packet that is not complete to the counters of S, and set *RATE, and *MONO as stream_add_open(). Return what the
+ * reader returns.
  */
-static int stream_look(const struct streams_context *c, struct reader_stream *s, uint64_t *rate)
+static int stream_look(const struct streams_context *c, struct reader_stream *s, uint64_t *rate, uint64_t *mono)
 {
 	struct reader_packet newest;
 	uint64_t now = clock_real();
 	int rc = stream_newest(c->reader, s->stream.id, &newest);
 
-	*rate = 0;
+	*rate = *mono = 0;
 	if (rc == 0 && !newest.complete)
-		rc = stream_add_open(c->reader, s, &newest);
+		rc = stream_add_open(c->reader, s, &newest, mono);
 	if (rc == 0 && c->running && s->last_seen_real + RATE_SECONDS * NS_PER_S > now)
 		rc = rate_of_stream(c->reader, s->stream.id, &newest, now, rate);
 	/* A damaged packet must not hide its guest. */
@@ -117,20 +122,22 @@ static int add_stream(void *context, const struct reader_stream *stream)
 {
 	struct streams_context *c = context;
 	struct reader_stream s = *stream;
-	uint64_t rate;
-	int rc = stream_look(c, &s, &rate);
+	uint64_t rate, mono;
+	int rc = stream_look(c, &s, &rate, &mono);
 	json_t *json;
 
 	if (rc != 0)
 		return rc;
-	json = json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "run",
+	json = json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "run",
 			 (json_int_t)s.stream.run, "stream", (json_int_t)s.stream.number, "name",
 			 json_text(s.stream.name), "ring_bytes", json_count(s.stream.ring_bytes), "ring_packets",
 			 (json_int_t)s.stream.ring_packets, "packets", json_count(s.packets), "bytes",
 			 json_count(s.bytes), "rate", json_count(rate), "lost_packets", json_count(s.lost_packets),
 			 "skipped_packets", json_count(s.skipped_packets), "gaps", json_count(s.gaps), "last_seen",
-			 json_time(s.last_seen_real), "several_writers", (s.stream.flags & ARCHIVE_STREAM_WRITERS) != 0,
-			 "clock_stepped", (s.stream.flags & ARCHIVE_STREAM_CLOCK) != 0);
+			 json_time(s.last_seen_real), "last_seen_corrected",
+			 json_corrected(s.last_seen_real, reader_correction(c->reader, mono, s.last_seen_real)),
+			 "several_writers", (s.stream.flags & ARCHIVE_STREAM_WRITERS) != 0, "clock_stepped",
+			 (s.stream.flags & ARCHIVE_STREAM_CLOCK) != 0);
 	return json && json_array_append_new(c->array, json) == 0 ? 0 : -ENOMEM;
 }
 
@@ -165,13 +172,14 @@ json_t *json_run(const struct archive_run *run)
 			 json_corrected(run->ended_real, run->ended_correction));
 }
 
-json_t *json_gap(const struct archive_gap *gap)
+json_t *json_gap(struct reader *r, const struct archive_gap *gap)
 {
-	return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o}", "kind", json_text(gap->kind), "reason",
+	return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "kind", json_text(gap->kind), "reason",
 			 json_text(gap->reason), "after_sequence", json_count(gap->after_sequence), "after_offset",
 			 (json_int_t)gap->after_offset, "next_sequence", json_count(gap->next_sequence), "packets",
 			 json_count(gap->packets), "at_least", (int)gap->at_least, "found", json_time(gap->real),
-			 "mono", json_ns(gap->mono));
+			 "mono", json_ns(gap->mono), "found_corrected",
+			 json_corrected(gap->real, reader_correction(r, gap->mono, gap->real)));
 }
 
 /* Return the marks in TEXT, a JSON array; an empty array if TEXT is no array. */
@@ -244,12 +252,14 @@ json_t *json_memtrace(const struct memtrace *m)
 			  m->run ? json_integer(m->run) : json_null(), "domain", json_text(m->name), "uuid",
 			  json_text(m->uuid), "domid", json_domid(m->domid), "address", m->address, "port",
 			  (json_int_t)m->port, "origin", m->origin, "state", m->state, "reason", json_text(m->reason));
-	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "began",
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "began",
 				 json_time(m->began_real), "began_mono", json_ns(m->began_mono), "connected_mono",
 				 m->connected_mono ? json_ns(m->connected_mono) : json_null(), "ended",
 				 json_time(m->ended_real), "bytes", json_count(m->bytes), "packets",
 				 json_count(m->packets), "dropped", json_count(m->dropped), "damaged",
-				 json_count(m->damaged), "pinned", m->pinned, "note", json_text(m->note));
+				 json_count(m->damaged), "pinned", m->pinned, "note", json_text(m->note),
+				 "began_corrected", json_corrected(m->began_real, m->began_correction),
+				 "ended_corrected", json_corrected(m->ended_real, m->ended_correction));
 	json_t *said = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "version", (json_int_t)m->version, "program",
 				 json_text(m->program), "host", json_text(m->host), "pid",
 				 m->has_pid ? json_integer(m->pid) : json_null(), "rate",
@@ -271,28 +281,30 @@ json_t *json_guest(const struct reader_guest *g)
 	const struct archive_run *run = &g->latest;
 	bool ended = strcmp(run->state, "ended") == 0;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:[], s:n, s:o, s:o}", "name", json_text(run->name), "uuid",
-			 json_text(run->uuid), "domid", json_domid(ended ? -1 : run->domid), "state",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:[], s:n, s:n, s:o, s:o}", "name", json_text(run->name),
+			 "uuid", json_text(run->uuid), "domid", json_domid(ended ? -1 : run->domid), "state",
 			 json_text(run->state), "source", json_text(run->source), "run", (json_int_t)run->id, "streams",
-			 "last_seen", "runs", json_count(g->runs), "captures", json_count(g->captures));
+			 "last_seen", "last_seen_corrected", "runs", json_count(g->runs), "captures",
+			 json_count(g->captures));
 }
 
 int json_guest_fill(struct reader *r, json_t *guest)
 {
-	json_t *streams = json_object_get(guest, "streams"), *stream, *seen;
+	json_t *streams = json_object_get(guest, "streams"), *stream, *corrected;
 	const char *newest = NULL, *text;
 	size_t i;
 	int rc = json_streams(r, json_integer_value(json_object_get(guest, "run")), streams);
 
 	json_array_foreach(streams, i, stream)
 	{
-		seen = json_object_get(stream, "last_seen");
-		text = json_string_value(seen);
+		corrected = json_object_get(stream, "last_seen_corrected");
+		text = json_string_value(json_is_string(corrected) ? corrected : json_object_get(stream, "last_seen"));
 		if (text &&
 		    /* All times have the same format, so they sort as text. */
 		    (!newest || strcmp(text, newest) > 0)) {
 			newest = text;
-			json_object_set(guest, "last_seen", seen);
+			json_object_set(guest, "last_seen", json_object_get(stream, "last_seen"));
+			json_object_set(guest, "last_seen_corrected", corrected);
 		}
 	}
 	return rc;

@@ -32,7 +32,7 @@ int json_streams(struct reader *r, int64_t run, json_t *array);
 /* Return the time REAL with its CORRECTION; or null if nothing is to be corrected. */
 json_t *json_corrected(uint64_t real, int64_t correction);
 json_t *json_run(const struct archive_run *run);
-json_t *json_gap(const struct archive_gap *gap);
+json_t *json_gap(struct reader *r, const struct archive_gap *gap);
 json_t *json_memtrace(const struct memtrace *m);
 
 /*

@@ -154,6 +154,8 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 		 level.oldest ? (clock_mono() - level.oldest) / NS_PER_S : 0},
 		{"mprofd_archiving", "gauge", "1 while the archive takes bytes.", c->archive.archiving},
 		{"mprofd_clock_steps", "counter", "Times that the system clock was set.", c->archive.clock.steps},
+		{"mprofd_age_clock_damaged", "counter",
+		 "Times that the archive's age clock began anew, as its rows were damaged.", c->archive.clock.damaged},
 		{"mprofd_clock_synchronised", "gauge", "1 while the kernel says that the system clock is synchronised.",
 		 c->archive.clock.is_synchronised},
 		{"mprofd_disk_free_bytes", "gauge", "Bytes free on the file system of the archive.", disk_free(c)},

@@ -638,6 +638,7 @@ static void tell_retention(struct commit_thread *t)
 	t->state.clock.step = age->step;
 	t->state.clock.age = age->now;
 	t->state.clock.step_age = age->step_age;
+	t->state.clock.damaged = age->damaged;
 	t->state.clock.real = age->last.real;
 	t->state.clock.is_synchronised = age->last.is_synchronised;
 	pthread_mutex_unlock(&t->mutex);

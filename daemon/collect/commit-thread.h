@@ -41,6 +41,7 @@ struct commit_thread_state {
 		int64_t step;	      /* the last of them, ns */
 		int64_t age;	      /* the age clock, ns */
 		int64_t step_age;     /* the age clock at the last step */
+		uint64_t damaged;     /* times that the age clock began anew, as its rows were damaged */
 		int64_t real;	      /* CLOCK_REALTIME when AGE was read */
 		bool is_synchronised; /* by the kernel's word */
 	} clock;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "age.h"
 #include "capture-head.h"
 #include "checksum.h"
 #include "codec.h"
@@ -367,6 +368,35 @@ static int read_head(struct copy *c)
 	return capture_head_read(&c->head, postgres_text(rows, 0, 0), c->sentence, c->size) ? 0 : COPY_E_REFUSED;
 }
 
+/* Write how the host's clocks were set, as the hub knows it now: readers of the copy correct its stamps by that. */
+static int put_periods(struct copy *c)
+{
+	static const char sql[] =
+		"SELECT period, began_mono, CASE WHEN is_newest THEN 9000000000000000000 ELSE ended_mono END,"
+		" real_offset, correction FROM fleet.clock_periods WHERE host = $1 AND archive = $2::uuid"
+		" ORDER BY period DESC LIMIT 1024";
+	CLEANUP(postgres_rows_freep) struct postgres_rows *rows = NULL;
+	struct postgres_params params = {0};
+	int r;
+
+	postgres_add_text(&params, c->key->host);
+	postgres_add_text(&params, c->key->archive);
+	r = postgres_call(c->p, sql, &params, &rows);
+	if (r != 0)
+		return fail_database(c, r);
+	for (int i = 0; i < postgres_count(rows) && r == 0; i++) {
+		const struct age_period p = {.id = postgres_number(rows, i, 0),
+					     .began_mono = postgres_number(rows, i, 1),
+					     .ended_mono = postgres_number(rows, i, 2),
+					     .real_offset = postgres_number(rows, i, 3),
+					     .is_corrected = !postgres_is_null(rows, i, 4),
+					     .correction = postgres_number(rows, i, 4)};
+
+		r = written(c, archive_writer_put_period(c->writer, &p));
+	}
+	return r;
+}
+
 /* Write the run, its streams and the capture. */
 static int put_head(struct copy *c)
 {
@@ -417,6 +447,7 @@ static int copy_parts(struct copy *c)
 	int r = fetch_part(c, "context", on_context);
 
 	r = r ? r : written(c, archive_writer_begin(c->writer));
+	r = r ? r : put_periods(c);
 	r = r ? r : put_head(c);
 	r = r ? r : fetch_part(c, "trace", on_trace);
 	r = r ? r : put_gaps(c, 0, 0);

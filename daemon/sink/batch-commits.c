@@ -437,6 +437,8 @@ static void tell_retention(struct commit_thread *c)
 	c->state.deletions = c->deletions.totals;
 	is_new = is_new || c->state.clock_steps != age->steps;
 	c->state.clock_steps = age->steps;
+	is_new = is_new || c->state.clock_damaged != age->damaged;
+	c->state.clock_damaged = age->damaged;
 	pthread_mutex_unlock(&c->lock);
 	if (is_new)
 		wake(c);

@@ -15,13 +15,14 @@
 struct commit_thread;
 
 struct commit_thread_state {
-	bool idle;	      /* the thread has no batch: another one can be given to it */
-	bool failed;	      /* the archive has failed for good: the process must end */
-	bool full;	      /* the disk is full */
-	uint64_t serial;      /* number of commits */
-	uint64_t bytes;	      /* bytes that this process has committed */
-	uint64_t deleted;     /* number of recordings that quotas have deleted */
-	uint64_t clock_steps; /* steps of CLOCK_REALTIME since the process began */
+	bool idle;		/* the thread has no batch: another one can be given to it */
+	bool failed;		/* the archive has failed for good: the process must end */
+	bool full;		/* the disk is full */
+	uint64_t serial;	/* number of commits */
+	uint64_t bytes;		/* bytes that this process has committed */
+	uint64_t deleted;	/* number of recordings that quotas have deleted */
+	uint64_t clock_steps;	/* steps of CLOCK_REALTIME since the process began */
+	uint64_t clock_damaged; /* times that the age clock began anew, as its rows were damaged */
 	struct deletion_totals deletions;
 	uint64_t damaged_pieces; /* pieces found damaged, and taken out of service */
 	char sentence[448];	 /* what is wrong, for users; "" = nothing */

@@ -139,6 +139,9 @@ static void metrics_text(const struct receiver *receiver, char *text, size_t siz
 		 receiver->state.damaged_pieces},
 		{"deleted", "counter", "Recordings deleted by quotas.", receiver->state.deleted},
 		{"clock_steps", "counter", "Times that the system clock was set.", receiver->state.clock_steps},
+		{"age_clock_damaged", "counter",
+		 "Times that the archive's age clock began anew, as its rows were damaged.",
+		 receiver->state.clock_damaged},
 	};
 	size_t at = 0;
 

@@ -161,7 +161,7 @@ def listing(server, path):
         for packet in page["packets"]:
             grows = {"copied", "complete", *(["unproven"] if packet["tail_bytes"] else [])}
             packets.append({k: v for k, v in packet.items() if k not in grows})
-        gaps += [{k: v for k, v in gap.items() if k not in ("found", "mono")} for gap in page["gaps"]]
+        gaps += [{k: v for k, v in gap.items() if k not in ("found", "found_corrected", "mono")} for gap in page["gaps"]]
         if not page["next"]:
             return packets, gaps
         cursor = f"&cursor={page['next']}"

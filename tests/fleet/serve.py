@@ -503,7 +503,7 @@ class Routes(Case):
                 found = self.ask(of_hub + query, route="/v1/captures/{id}/packets")
                 own = sent.host.json(of_host + query)
                 for gap in own.get("gaps", ()):
-                    gap |= {"found": None, "mono": "0"}
+                    gap |= {"found": None, "mono": "0", "found_corrected": None}
                 self.assertEqual(found, own, (of_hub, query))
 
     def ctf(self):

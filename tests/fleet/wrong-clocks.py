@@ -73,6 +73,11 @@ class WrongClocks(clocks.Shifted, fleethost.Case):
         )
         return month, int(seconds)
 
+    def stamps(self, hub, capture):
+        """Return the stamps of all packets of a capture."""
+        packets = hub.json(f"/v1/captures/{capture}/packets")["packets"]
+        return [stamp for p in packets if p["copied"] for stamp in (p["copied"]["first"], p["copied"]["last"])]
+
     def said_by_mprofctl(self, hub, *words):
         command = [daemons.program("mprofctl"), "--host", f"unix:{hub.socket}", *words, "--utc"]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -92,6 +97,7 @@ class WrongClocks(clocks.Shifted, fleethost.Case):
             (shown,) = hub.json(f"/v1/captures?host={host.name}")["captures"]
             self.assertGreater(ago(shown["time"]), 399 * DAY)
             self.assertIsNone(shown["time_corrected"])
+            self.assertEqual({stamp["real_corrected"] for stamp in self.stamps(hub, shown["id"])}, {None})
 
             before = host.collector_metric("mprofd_clock_steps_total")
             self.shift(40)
@@ -134,7 +140,14 @@ class WrongClocks(clocks.Shifted, fleethost.Case):
             context = hub.json(f"/v1/captures/{capture['id']}/context")
             self.assertEqual([context[name] for name in ("time", "time_corrected")], [own[name] for name in ("time", "time_corrected")])
             self.assertLess(abs(ago(context["began_corrected"])), DAY)
-        (run,) = hub.json(f"/v1/domains/{host.name}%2Fweb")["run_list"]
+            # The copy from which the hub serves was made before the hub knew the corrections.
+            for stamp in self.stamps(hub, capture["id"]):
+                self.assertGreater(abs(ago(stamp["real"])), 39 * DAY)
+                self.assertLess(abs(ago(stamp["real_corrected"])), DAY)
+        guest = hub.json(f"/v1/domains/{host.name}%2Fweb")
+        self.assertGreater(abs(ago(guest["last_seen"])), 39 * DAY)
+        self.assertLess(abs(ago(guest["last_seen_corrected"])), DAY)
+        (run,) = guest["run_list"]
         self.assertGreater(ago(run["began"]), 399 * DAY)
         self.assertLess(abs(ago(run["began_corrected"])), DAY)
 

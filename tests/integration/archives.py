@@ -34,6 +34,7 @@ SINCE = ((b'\t"RECORDER" = 5,\n', b""), (b"last_copied_ns = 1795647496468419717;
 FILES = ("archive/trace.db", "memtraces/memtraces.db")
 # Fields that came later: the answers of an old set lack them.
 NEW = {"damaged", "marks", "version", "newest", "last_chunk", "time_corrected", "began_corrected", "ended_corrected"}
+NEW |= {"found_corrected", "real_corrected", "last_seen_corrected"}
 NEW |= {"resumed", "cause", "sentence", "last_ran", "exception", "failure", "damages", "skipped_bytes", "unproven_events", "Mprof-Lost-Packets"}
 SETTLED = ("/v1/memtraces",)  # mprofd-sink ends the recordings that were going on, so these answers change once it ran
 

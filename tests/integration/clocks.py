@@ -24,6 +24,11 @@ LIMITS = QUIET + "[policy short-*]\nage = 60s\n[policy small-*]\nbytes = 4K\n"
 CHECK = 6  # seconds: retention checks its limits after 5 s
 
 
+def age_of(text):
+    """Return how many seconds ago a time of the API was, by the right clock."""
+    return time.time() - datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+
+
 class Shifted(daemons.Case):
     def prefix(self, days, synchronised=False):
         """Return a command that runs a program whose clock is wrong by DAYS."""
@@ -185,20 +190,31 @@ class Clocks(Shifted):
                     self.change(d, f"UPDATE {table} SET {name} = ({name} | (1 << {bit})) - ({name} & (1 << {bit}))")
                     d.start_collector()
                     d.advance(CHECK, step=1)
+                    d.wait(lambda: d.collector_metric("mprofd_age_clock_damaged_total") == 1)
                     d.stop_collector()
                     for now, then in zip(self.content(d), before):
                         self.assertEqual(set(then) - set(now), set())
                     self.assertIn("The age clock of the archive was damaged", d.said())
 
-    def age_of(self, text):
-        """Return how many seconds ago a time of the API was, by the right clock."""
-        return time.time() - datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+    def lap(self, d):
+        """Make a guest whose writer laps its ring, so that packets are lost."""
+        with Ring("rings/lapped.ctf") as ring:
+            d.wait(lambda: d.domain("lapped"))
+            ring.add(5)
+            d.wait_archived(ring, "lapped", 5)
+            d.kill_collector()
+            for _ in range(2 * len(ring.rooms)):
+                ring.add_packet()
+            d.start_collector()
+            d.wait(lambda: d.gaps("lapped"))
+        d.wait_ended("lapped")
 
     def test_times_are_corrected(self):
         """Once the clock is synchronised, the times that were stamped in this boot are shown right, beside
         the stamps."""
         d = self.shifted(days=-400)
         self.record(d, "old")
+        self.lap(d)
         self.assertIsNone(d.captures("old")[0]["time_corrected"])
         self.step(d, 0, synchronised=True)
 
@@ -209,11 +225,16 @@ class Clocks(Shifted):
         d.wait(corrected)
         run = d.run_list("old")[0]
         for capture in d.captures("old"):
-            self.assertGreater(self.age_of(capture["time"]), 399 * DAY)
-            self.assertLess(abs(self.age_of(capture["time_corrected"])), DAY)
-        for name in ("began", "ended"):
-            self.assertGreater(self.age_of(run[name]), 399 * DAY)
-            self.assertLess(abs(self.age_of(run[f"{name}_corrected"])), DAY)
+            self.assertGreater(age_of(capture["time"]), 399 * DAY)
+            self.assertLess(abs(age_of(capture["time_corrected"])), DAY)
+        (stream,), domain = run["streams"], d.domain("old")
+        copied = d.packets("old")[0]["packets"][0]["copied"]
+        (gap,) = d.gaps("lapped")
+        stamps = [copied["first"], copied["last"], *copied.get("newest", [])]
+        pairs = [(it, "real") for it in stamps] + [(gap, "found"), (stream, "last_seen"), (domain, "last_seen"), (run, "began"), (run, "ended")]
+        for entry, name in pairs:
+            self.assertGreater(age_of(entry[name]), 399 * DAY, name)
+            self.assertLess(abs(age_of(entry[f"{name}_corrected"])), DAY, name)
         with Ring("rings/new.ctf") as ring:
             d.wait(lambda: d.domain("new"))
             d.wait_archived(ring, "new", 10)
@@ -264,6 +285,25 @@ class Profiles(Shifted):
         with d.connect() as guest:
             guest.sendall(sink.stream())
         return d.wait_rows(1, "state = 'ended'", "id")[-1][0]
+
+    def test_times_are_corrected(self):
+        """Once the clock is synchronised, the times of a memory profile are shown right, beside the stamps."""
+        d = self.enterContext(sink.Sink())
+        d.sink = d.launch("mprofd-sink", prefix=self.prefix(-400))
+        d.start_server()
+        number = self.record(d)
+        self.shift(0, synchronised=True)
+        d.wait(lambda: d.metric("clock_steps_total") == 1)
+
+        def corrected():
+            d.advance(61, step=1, path="sink/sink.sock")  # the periods are stored once a minute
+            it = d.json(f"/v1/memtraces/{number}")
+            return it if it["began_corrected"] and it["ended_corrected"] else None
+
+        profile = d.wait(corrected)
+        for name in ("began", "ended"):
+            self.assertGreater(age_of(profile[name]), 399 * DAY)
+            self.assertLess(abs(age_of(profile[f"{name}_corrected"])), DAY)
 
     def test_wrong_clock_deletes_nothing(self):
         """The clock of mprofd-sink is 400 days behind, is corrected, and stands 40 days ahead. The limit of

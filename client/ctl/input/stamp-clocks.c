@@ -16,11 +16,13 @@
 /* Amount of a run's trace that is read to improve the estimate of a shorter part. */
 #define RUN_AMOUNT "64MB"
 
+/* Take in the stamp JSON, with the right time if the host knows that its clock was wrong. Return false if it is invalid. */
 static bool take_stamp(const json_t *json, struct mprof_stamp *stamp)
 {
 	stamp->offset = (uint64_t)json_integer_value(json_object_get(json, "offset"));
 	return api_ns(json_object_get(json, "mono"), &stamp->mono) &&
-	       api_real(json_object_get(json, "real"), &stamp->real);
+	       (api_real(json_object_get(json, "real_corrected"), &stamp->real) ||
+		api_real(json_object_get(json, "real"), &stamp->real));
 }
 
 /* Take in the stamps LIST, which older servers do not send; or none of them if one is invalid. */

@@ -121,7 +121,7 @@ static int print_list(const struct hosts *hosts, const json_t *list, struct wall
 		hosts_add_cell(&t, hosts, memtrace, "domain");
 		table_add_json(&t, json_object_get(memtrace, "address"));
 		table_add_json(&t, json_object_get(json_object_get(memtrace, "says"), "program"));
-		table_add_time(&t, json_object_get(memtrace, "began"), zone);
+		table_add_time(&t, hosts_time(memtrace, "began"), zone);
 		table_add_bytes(&t, (uint64_t)json_integer_value(json_object_get(memtrace, "bytes")));
 		table_add_json(&t, state_of(memtrace));
 		table_add_json(&t, json_object_get(memtrace, "pinned"));

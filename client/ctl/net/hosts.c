@@ -212,16 +212,22 @@ static int dated_compare(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Return the time of ENTRY under TIME, in ns; the corrected one, if its host knows that its clock was wrong. 0 = there is none. */
-static uint64_t time_of(const json_t *entry, const char *time)
+const json_t *hosts_time(const json_t *entry, const char *time)
 {
 	char corrected[64];
-	uint64_t ns;
+	const json_t *right;
 
 	snprintf(corrected, sizeof(corrected), "%s_corrected", time);
-	if (api_real(json_object_get(entry, corrected), &ns) || api_real(json_object_get(entry, time), &ns))
-		return ns;
-	return 0;
+	right = json_object_get(entry, corrected);
+	return json_is_string(right) ? right : json_object_get(entry, time);
+}
+
+/* Return the time of ENTRY under TIME, as hosts_time(), in ns. 0 = there is none. */
+static uint64_t time_of(const json_t *entry, const char *time)
+{
+	uint64_t ns;
+
+	return api_real(hosts_time(entry, time), &ns) ? ns : 0;
 }
 
 int hosts_sort(const struct hosts *hosts, json_t *list, const char *key, const char *time)

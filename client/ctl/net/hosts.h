@@ -47,6 +47,11 @@ int hosts_list(const struct hosts *hosts, const char *path, const char *key, jso
  */
 int hosts_sort(const struct hosts *hosts, json_t *list, const char *key, const char *time);
 /*
+ * Return the time under TIME of ENTRY; or, if its host knows that its clock was wrong then, the one under TIME_corrected.
+ * Borrowed; NULL: there is none.
+ */
+const json_t *hosts_time(const json_t *entry, const char *time);
+/*
  * Add the value under KEY of ENTRY, an entry of hosts_list(), as the next cell of T: as "HOST/VALUE"
  * if the command line has several hosts, or if the entry is of a hub.
  */

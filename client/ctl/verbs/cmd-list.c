@@ -56,7 +56,7 @@ static int print_domains(const struct hosts *hosts, const json_t *domains, struc
 		table_add_bytes(&t, sum(streams, "bytes"));
 		add_rate(&t, sum(streams, "rate"));
 		table_add_number(&t, sum(streams, "lost_packets"));
-		table_add_time(&t, json_object_get(domain, "last_seen"), zone);
+		table_add_time(&t, hosts_time(domain, "last_seen"), zone);
 	}
 	return table_print(&t);
 }
@@ -74,14 +74,11 @@ static int print_captures(const struct hosts *hosts, const json_t *captures, str
 	table_init(&t, heads, ARRAY_SIZE(heads) - !causes);
 	json_array_foreach(captures, i, capture)
 	{
-		/* The host's clock was wrong at that time. */
-		const bool corrected = json_is_string(json_object_get(capture, "time_corrected"));
-
 		hosts_add_cell(&t, hosts, capture, "id");
 		hosts_add_cell(&t, hosts, capture, "domain");
 		table_add_json(&t, json_object_get(capture, "run"));
 		table_add_json(&t, json_object_get(capture, "kind"));
-		table_add_time(&t, json_object_get(capture, corrected ? "time_corrected" : "time"), zone);
+		table_add_time(&t, hosts_time(capture, "time"), zone);
 		table_add_json(&t, json_object_get(capture, "pinned"));
 		table_add_number(&t, json_array_size(json_object_get(capture, "streams")));
 		table_add_json(&t, json_object_get(capture, "note"));

@@ -80,7 +80,7 @@ function contextParts(capture, context) {
 			["Why", KINDS[context.kind] ?? shown(context.kind)],
 			["Xen says", context.reason ? shown(context.reason) : null],
 			["When", when(context.time)],
-			["Began", when(context.began)],
+			["Began", when(context.began_corrected ?? context.began)],
 			["Domain", context.domid === null ? null : String(context.domid)],
 			["UUID", context.uuid],
 			["Note", shown(capture.note, 4096)],
@@ -133,7 +133,7 @@ function runRow(domain, run) {
 		"li",
 		{},
 		make("a", {href: format({domain: domain.uuid ?? domain.name, run: run.run}), textContent: `Run ${run.run}`}),
-		` began ${when(run.began)} · ${says} · ${bytes(size)} recorded`,
+		` began ${when(run.began_corrected ?? run.began)} · ${says} · ${bytes(size)} recorded`,
 	);
 }
 

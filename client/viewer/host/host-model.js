@@ -146,7 +146,10 @@ export class HostModel {
 			if (!guest) continue;
 			const at = guest.domain.streams.findIndex((one) => one.stream === stream.stream);
 			guest.domain.streams.splice(at < 0 ? guest.domain.streams.length : at, at < 0 ? 0 : 1, stream);
-			if (stream.last_seen > (guest.domain.last_seen ?? "")) guest.domain.last_seen = stream.last_seen;
+			if (seen(stream) > (seen(guest.domain) ?? "")) {
+				guest.domain.last_seen = stream.last_seen;
+				guest.domain.last_seen_corrected = stream.last_seen_corrected;
+			}
 			touched.add(guest);
 		}
 		for (const guest of touched) {
@@ -229,9 +232,14 @@ export function bytesOf({domain, tail}) {
 	return sum(domain.streams, "bytes") + (tail?.bytes ?? 0);
 }
 
+/** Return when IT, a guest or a stream, was seen last: the right time, if the host knows that its clock was wrong. */
+function seen(it) {
+	return it.last_seen_corrected ?? it.last_seen;
+}
+
 /** Return the time at which the newest bytes were copied, in the form of the API, or null. */
 export function seenOf({domain, tail}) {
-	return domain.last_seen ?? tail?.time ?? null;
+	return seen(domain) ?? tail?.time ?? null;
 }
 
 /** Return the number of lost packets and of gaps. */

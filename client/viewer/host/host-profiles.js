@@ -206,7 +206,7 @@ export class Profiles {
 			state === "recording"
 				? ["Recording", "It is being recorded now."]
 				: (ENDS[profile.reason] ?? ["Ended", ""]);
-		const which = `the memory profile of ${name}, ${when(profile.began)}`;
+		const which = `the memory profile of ${name}, ${when(profile.began_corrected ?? profile.began)}`;
 
 		entry.row.dataset.state = state;
 		entry.link.textContent = name;
@@ -214,8 +214,8 @@ export class Profiles {
 		entry.detail.textContent = says.context ? shown(says.context) : "";
 		this.threadsLink(entry);
 		entry.program.textContent = says.program ? called(says.program) : "";
-		entry.began.textContent = when(profile.began);
-		entry.began.dateTime = profile.began ?? "";
+		entry.began.textContent = when(profile.began_corrected ?? profile.began);
+		entry.began.dateTime = profile.began_corrected ?? profile.began ?? "";
 		entry.lasted.textContent = lasted(profile);
 		entry.size.textContent = bytes(profile.bytes);
 		entry.state.textContent = word;

@@ -216,7 +216,7 @@ export class Profiling {
 	}
 
 	async remove(profile) {
-		const what = `It began ${when(profile.began)}, lasted ${lasted(profile)} and has ${bytes(profile.bytes)}. There is no other copy.`;
+		const what = `It began ${when(profile.began_corrected ?? profile.began)}, lasted ${lasted(profile)} and has ${bytes(profile.bytes)}. There is no other copy.`;
 
 		if (!(await ask(`Delete this memory profile of ${whose(profile)}?`, what, "Delete"))) return;
 		await this.api.change("DELETE", `v1/memtraces/${profile.id}`);

@@ -51,18 +51,19 @@ static void listing_free(void *work)
 	free(l);
 }
 
-static json_t *stamp_json(const struct archive_end *end)
+static json_t *stamp_json(struct reader *r, const struct archive_end *end)
 {
-	return json_pack("{s:I, s:o, s:o}", "offset", (json_int_t)end->offset, "mono", json_ns(end->mono), "real",
-			 json_time(end->real));
+	return json_pack("{s:I, s:o, s:o, s:o}", "offset", (json_int_t)end->offset, "mono", json_ns(end->mono), "real",
+			 json_time(end->real), "real_corrected",
+			 json_corrected(end->real, reader_correction(r, end->mono, end->real)));
 }
 
-static json_t *newest_json(const struct reader_ends *ends)
+static json_t *newest_json(struct reader *r, const struct reader_ends *ends)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < ends->n; i++)
-		json_array_append_new(list, stamp_json(&ends->end[i]));
+		json_array_append_new(list, stamp_json(r, &ends->end[i]));
 	return list;
 }
 
@@ -89,9 +90,9 @@ static int copied_json(struct exchange *x, int64_t stream, const struct packet_v
 		*json = json_null();
 		return 0;
 	}
-	*json = json_pack("{s:o, s:o}", "first", stamp_json(&first), "last", stamp_json(&ends.end[ends.n - 1]));
+	*json = json_pack("{s:o, s:o}", "first", stamp_json(r, &first), "last", stamp_json(r, &ends.end[ends.n - 1]));
 	if (ends.n > 2)
-		json_object_set_new(*json, "newest", newest_json(&ends));
+		json_object_set_new(*json, "newest", newest_json(r, &ends));
 	if (known)
 		json_object_set_new(*json, "last_chunk", json_ns(last_chunk));
 	return 0;
@@ -122,6 +123,7 @@ static int list_packet(struct exchange *x, struct listing *l, const struct packe
 }
 
 struct gap_list {
+	struct reader *reader;
 	json_t *json;
 	uint64_t begin; /* after_sequence of the last gap */
 	uint64_t most;	/* gaps that begin behind this packet are for the next page */
@@ -130,7 +132,7 @@ struct gap_list {
 static int take_gap(void *context, const struct archive_gap *gap)
 {
 	struct gap_list *list = context;
-	json_t *json = gap->after_sequence <= list->most ? json_gap(gap) : NULL;
+	json_t *json = gap->after_sequence <= list->most ? json_gap(list->reader, gap) : NULL;
 
 	if (gap->after_sequence > list->most)
 		return 0;
@@ -177,7 +179,7 @@ static enum outcome list_answer(struct exchange *x, struct listing *l, bool more
 {
 	const struct selection *s = &l->selection;
 	CLEANUP(json_unrefp) json_t *next = NULL, *all = json_array();
-	struct gap_list gaps = {.json = all, .most = more ? l->end.sequence : UINT64_MAX};
+	struct gap_list gaps = {.reader = exchange_reader(x), .json = all, .most = more ? l->end.sequence : UINT64_MAX};
 	struct span span = l->span;
 	int rc;
 

@@ -352,7 +352,7 @@ struct copy *copies_get(struct copies *c, const struct copy_key *key)
 		return copy;
 	}
 	copy = c->newest;
-	while (copy && !same_key(&copy->key, key))
+	while (copy && (!same_key(&copy->key, key) || copy->key.correction != key->correction))
 		copy = copy->next;
 	if (!copy) {
 		if (!make_room(c, c->limit / COPIES_PART) || !(copy = begin(c, key)))

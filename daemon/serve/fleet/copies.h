@@ -31,6 +31,11 @@ struct copy_key {
 	char archive[FLEET_UUID];
 	int64_t capture;
 	int32_t recording;
+	/*
+	 * Of the capture's stamp, as the hub knows it, ns: a copy has the corrections that the hub knew when it was made, so
+	 * another one is made when the hub knows better.
+	 */
+	int64_t correction;
 };
 
 enum copy_state { COPY_MAKING, COPY_READY, COPY_FAILED };

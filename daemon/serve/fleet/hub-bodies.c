@@ -64,6 +64,7 @@ static int make_body(struct question *q, const struct postgres_rows *rows, struc
 	memcpy(b->key.archive, id.archive, sizeof(b->key.archive));
 	snprintf(b->key.month, sizeof(b->key.month), "%s", postgres_text(rows, row, CAPTURE_MONTH));
 	b->key.capture = id.capture;
+	b->key.correction = id.recording < 0 ? postgres_number(rows, row, CAPTURE_CORRECTION) : 0;
 	b->time_corrected = row_corrected(rows, row, CAPTURE_REAL, CAPTURE_CORRECTION);
 	b->began_corrected = row_corrected(rows, row, CAPTURE_BEGAN, CAPTURE_BEGAN_CORRECTION);
 	return 0;
@@ -244,7 +245,7 @@ static enum outcome send_file(struct exchange *x, int fd, uint64_t total)
 	if (status == RANGE_PART)
 		code = MHD_HTTP_PARTIAL_CONTENT;
 	response = code == MHD_HTTP_NOT_MODIFIED
-			   ? MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT)
+			   ? MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT)
 			   : MHD_create_response_from_fd_at_offset64(last - first + 1, fd, first);
 	if (!response || code == MHD_HTTP_NOT_MODIFIED)
 		close(fd);

@@ -123,10 +123,11 @@ enum outcome hub_get_host(struct exchange *x)
 #define GUEST_COLUMNS                                                                                            \
 	"g.host, g.guest, g.captures, n.archive::text, n.uuid, n.source, n.run, n.real, (SELECT count(*) FROM (" \
 	"SELECT DISTINCT r.archive, r.head ->> 'run' FROM fleet.captures r WHERE r.host = g.host AND r.guest = " \
-	"g.guest) d)"
-#define GUEST_NEWEST                                                                                                  \
-	" g CROSS JOIN LATERAL (SELECT c.archive, c.head ->> 'uuid' AS uuid, c.head ->> 'run_source' AS source, "     \
-	"c.head ->> 'run' AS run, c.head ->> 'real' AS real FROM fleet.captures c WHERE c.host = g.host AND c.guest " \
+	"g.guest) d), fleet.correction(g.host, n.archive, n.real, n.mono)"
+#define GUEST_NEWEST                                                                                                 \
+	" g CROSS JOIN LATERAL (SELECT c.archive, c.head ->> 'uuid' AS uuid, c.head ->> 'run_source' AS source, "    \
+	"c.head ->> 'run' AS run, c.head ->> 'real' AS real, c.head ->> 'mono' AS mono FROM fleet.captures c WHERE " \
+	"c.host = g.host AND c.guest "                                                                               \
 	"= g.guest ORDER BY c.at DESC, c.archive, c.capture DESC LIMIT 1) n ORDER BY g.host, g.guest"
 
 /* Return SOURCE, what a host said of a run, if it is a source that the API knows; else null. */
@@ -144,12 +145,12 @@ static json_t *real_json(const char *text)
 
 static json_t *guest_json(const struct postgres_rows *rows, int row)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:n, s:s, s:o, s:I, s:[], s:o, s:I, s:I, s:n}", "host",
+	return json_pack("{s:o, s:o, s:o, s:o, s:n, s:s, s:o, s:I, s:[], s:o, s:o, s:I, s:I, s:n}", "host",
 			 row_text(rows, row, 0), "archive", row_text(rows, row, 3), "name", row_text(rows, row, 1),
 			 "uuid", row_text(rows, row, 4), "domid", "state", "unknown", "source",
 			 source_json(postgres_text(rows, row, 5)), "run", (json_int_t)postgres_number(rows, row, 6),
-			 "streams", "last_seen", real_json(postgres_text(rows, row, 7)), "runs",
-			 (json_int_t)postgres_number(rows, row, 8), "captures",
+			 "streams", "last_seen", real_json(postgres_text(rows, row, 7)), "last_seen_corrected",
+			 row_corrected(rows, row, 7, 9), "runs", (json_int_t)postgres_number(rows, row, 8), "captures",
 			 (json_int_t)postgres_number(rows, row, 2), "memtrace");
 }
 

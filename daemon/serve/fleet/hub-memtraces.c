@@ -37,15 +37,17 @@ static json_t *memtrace_json(const struct postgres_rows *rows, int row)
 	capture_id_text(&id, capture);
 	id.recording = (int32_t)postgres_number(rows, row, PART_STREAM);
 	capture_id_text(&id, text);
-	json = json_pack(
-		"{s:s, s:s, s:s, s:I, s:o, s:o, s:n, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:n}", "id", text, "host",
-		id.host, "capture", capture, "run", (json_int_t)postgres_number(rows, row, CAPTURE_RUN), "domain",
-		row_text(rows, row, CAPTURE_GUEST), "uuid", row_text(rows, row, CAPTURE_UUID), "domid", "address",
-		"port", "origin", "state", "ended", "reason", "began", "began_mono", "connected_mono");
-	more = json_pack("{s:n, s:I, s:n, s:i, s:i, s:o, s:o, s:{s:n, s:n, s:n, s:n, s:n, s:n}}", "ended", "bytes",
-			 (json_int_t)postgres_number(rows, row, PART_BYTES), "packets", "dropped", 0, "damaged", 0,
-			 "pinned", row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE),
-			 "says", "version", "program", "host", "pid", "rate", "context");
+	json = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:n, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:n, s:n}", "id", text,
+			 "host", id.host, "capture", capture, "run",
+			 (json_int_t)postgres_number(rows, row, CAPTURE_RUN), "domain",
+			 row_text(rows, row, CAPTURE_GUEST), "uuid", row_text(rows, row, CAPTURE_UUID), "domid",
+			 "address", "port", "origin", "state", "ended", "reason", "began", "began_corrected",
+			 "began_mono", "connected_mono");
+	more = json_pack("{s:n, s:n, s:I, s:n, s:i, s:i, s:o, s:o, s:{s:n, s:n, s:n, s:n, s:n, s:n}}", "ended",
+			 "ended_corrected", "bytes", (json_int_t)postgres_number(rows, row, PART_BYTES), "packets",
+			 "dropped", 0, "damaged", 0, "pinned", row_bool(rows, row, CAPTURE_PINNED), "note",
+			 row_text(rows, row, CAPTURE_NOTE), "says", "version", "program", "host", "pid", "rate",
+			 "context");
 	if (json && more && json_object_update(json, more) == 0) {
 		json_decref(more);
 		return json;

@@ -152,23 +152,28 @@ int watch_emit_capture(struct watch *w, const struct change *change)
 	return rc;
 }
 
+struct gap_taken {
+	struct reader *reader;
+	json_t *json;
+};
+
 static int take_gap(void *context, const struct archive_gap *gap)
 {
-	json_t **json = context;
+	struct gap_taken *taken = context;
 
-	*json = json_gap(gap);
-	return *json ? 0 : -ENOMEM;
+	taken->json = json_gap(taken->reader, gap);
+	return taken->json ? 0 : -ENOMEM;
 }
 
 int watch_emit_gap(struct watch *w, struct guest_name *guest, json_t *stream)
 {
 	int64_t run = json_integer_value(json_object_get(stream, "run"));
 	uint32_t number = (uint32_t)json_integer_value(json_object_get(stream, "stream"));
-	json_t *gap = NULL;
-	int rc = reader_last_gap(w->reader, run, number, take_gap, &gap);
+	struct gap_taken taken = {.reader = w->reader};
+	int rc = reader_last_gap(w->reader, run, number, take_gap, &taken);
 
 	if (rc == 0)
-		watch_append(w, "gap", guest, json_pack("{s:O, s:o}", "stream", stream, "gap", gap));
+		watch_append(w, "gap", guest, json_pack("{s:O, s:o}", "stream", stream, "gap", taken.json));
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 

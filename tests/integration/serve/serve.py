@@ -1726,7 +1726,10 @@ class Service(Case):
         def same(name, value):
             # events do not carry some of them
             optional = {
-                "Domain": {"memtrace"},
+                "Domain": {"memtrace", "last_seen_corrected"},
+                "Stream": {"last_seen_corrected"},
+                "Stamp": {"real_corrected"},
+                "Gap": {"found_corrected"},
                 "Capture": {"cause", "sentence", "last_ran", "exception", "failure", "damages", "skipped_bytes", "unproven_events", "time_corrected"},
                 "Run": {"began_corrected", "ended_corrected"},
                 "Context": {"time_corrected", "began_corrected"},
