@@ -440,22 +440,24 @@ class Test(unittest.TestCase):
         gap = {"stream": 2, "kind": "lost", "reason": "damaged", "after_sequence": "7", "after_offset": 30, "next_sequence": "9", "packets": 2}
         streams = [{"id": 2, "number": 0, "last_offset": 99}, {"id": 4, "number": 1, "last_offset": 0, "tail_marked": 1, "complete": False}]
         h.send(1, NOW, [piece(b"one")], gaps=[gap, gap | {"reason": "lapped"}], streams=streams)
-        h.send(2, NOW, [piece(b"two")], gaps=[gap | {"reason": "lapped"}], streams=streams[:1])
+        first = gap | {"after_sequence": "0", "next_sequence": "1", "packets": 1}
+        h.send(2, NOW, [piece(b"two")], gaps=[gap | {"reason": "lapped"}, first], streams=streams[:1])
         h.send(3, NOW, [piece(b"three")], gaps=[], streams=[], lacks=True)
         odd = [5, {"reason": "damaged"}, gap | {"stream": "x", "after_sequence": "9" * 30, "next_sequence": None}, gap | {"stream": 10**12}]
         h.send(4, NOW, [piece(b"four")], gaps=odd, streams={"last_offset": 0})
         h.begin(5, NOW, [piece(b"five")], gaps=[gap], streams=streams)
         columns = "kind, capture, stream, first_sequence, last_sequence, bytes, reason"
-        rows = self.ask(f"SELECT {columns} FROM fleet.losses WHERE host = %s ORDER BY capture, stream", h.name)
+        rows = self.ask(f"SELECT {columns} FROM fleet.losses WHERE host = %s ORDER BY capture, stream, first_sequence", h.name)
         self.assertEqual(
             rows,
             [
                 ("range", 1, 2, 7, 8, 0, "damaged"),
-                ("range", 1, 4, 0, 0, 0, "damaged"),
-                ("range", 3, 0, 0, 0, 0, "damaged"),
-                ("range", 4, 0, 0, 0, 0, "damaged"),
-                ("range", 4, 0, 0, 0, 0, "damaged"),
+                ("range", 1, 4, None, None, 0, "damaged"),
+                ("range", 2, 2, 0, 0, 0, "damaged"),
+                ("range", 3, 0, None, None, 0, "damaged"),
                 ("range", 4, 0, 7, 8, 0, "damaged"),
+                ("range", 4, 0, None, None, 0, "damaged"),
+                ("range", 4, 0, None, None, 0, "damaged"),
             ],
         )
         # A head's losses are none of captures that were not sent.
