@@ -120,7 +120,7 @@ def honest(plan):
             ask(connection)
 
     kept = connect()
-    while not plan.over.is_set():
+    while not plan.over.is_set() or not (faults or all(times.values())):  # at least one of each, however slow the machine is
         if not timed("kept", lambda: ask(kept)):
             with contextlib.suppress(OSError):
                 kept = connect()

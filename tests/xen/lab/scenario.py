@@ -175,8 +175,8 @@ class Lab:
 
     @step
     def withdraw(self):
-        """Count the mappings before the commit key is deleted, one second after, and after it is
-        written again."""
+        """Count the mappings before the commit key is deleted, after that, and after it is written
+        again."""
         pid, kick = xen.live_pid(), self.guests["kick"]
         self.attached(self.names())
         before = xen.wait(lambda: xen.maps(pid) == self.rings() and self.rings(), 30, "mprofd maps what lives, and nothing else")[0]
@@ -224,8 +224,8 @@ class Lab:
         return took
 
     def death(self, name, kind, how):
-        """End the guest by HOW. Save the output of `xl list` from the two seconds after the daemon
-        learned of the death."""
+        """End the guest by HOW. Save the output of `xl list` until no zombie is left, and for two
+        seconds at least after the daemon learned of the death."""
         guest = self.guests[name]
         had = len(xen.captures(name))
         guest.alive = False
@@ -234,7 +234,7 @@ class Lab:
         how()
         try:
             with waiting:
-                while dead is None or listed[-1]["at"] <= dead + 2.5:
+                while dead is None or listed[-1]["at"] <= dead + 2.5 or listed[-1]["zombies"]:
                     text = xen.run("xl", "list")
                     mine = [line for line in text.splitlines() if re.search(rf"^\S+ +{guest.domid} ", line)]
                     listed.append({"at": round(waiting.took(), 2), "list": mine, "zombies": xen.zombies(text)})
@@ -303,9 +303,11 @@ class Lab:
         self.note(preserved_captures={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
         for name in preserved:
             xen.run("xl", "destroy", name)
-        began, listed = time.monotonic(), []
-        while time.monotonic() - began < 3:
-            listed.append({"at": round(time.monotonic() - began, 2), "zombies": xen.zombies(xen.run("xl", "list"))})
+        listed = []
+        with xen.Wait(40, "no zombie is left") as waiting:
+            while waiting.took() < 3 or listed[-1]["zombies"]:
+                listed.append({"at": round(waiting.took(), 2), "zombies": xen.zombies(xen.run("xl", "list"))})
+                waiting.check()
         self.note(zombies_left=listed)
         self.note(preserved_captures_after={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
 
