@@ -13,7 +13,7 @@
 #include "assumption.h"
 
 #ifndef SHIFTED
-#define SHIFTED 0u /* bytes by which a Xen of tomorrow might move a field; meson builds a second program with it */
+#define SHIFTED 0u /* bytes and bits by which a Xen of tomorrow might move things: meson builds a second program so */
 #endif
 
 #define FIELD_IS(type, field, at) CHECK_EQ_UINT(offsetof(type, field) + SHIFTED, at)
@@ -29,9 +29,9 @@ static void domain_layout(void)
 
 static void domain_flags(void)
 {
-	CHECK_EQ_UINT(XEN_DOMINF_dying, DOMAIN_IS_DYING);
-	CHECK_EQ_UINT(XEN_DOMINF_shutdown, DOMAIN_IS_SHUT_DOWN);
-	CHECK_EQ_UINT(XEN_DOMINF_paused, DOMAIN_IS_PAUSED);
+	CHECK_EQ_UINT((uint32_t)XEN_DOMINF_dying << SHIFTED, DOMAIN_IS_DYING);
+	CHECK_EQ_UINT((uint32_t)XEN_DOMINF_shutdown << SHIFTED, DOMAIN_IS_SHUT_DOWN);
+	CHECK_EQ_UINT((uint32_t)XEN_DOMINF_paused << SHIFTED, DOMAIN_IS_PAUSED);
 	CHECK_EQ_UINT((UINT32_MAX >> XEN_DOMINF_shutdownshift) & XEN_DOMINF_shutdownmask, DOMAIN_REASON(UINT32_MAX));
 	CHECK_EQ_UINT((UINT32_C(0x30000) >> XEN_DOMINF_shutdownshift) & XEN_DOMINF_shutdownmask,
 		      DOMAIN_REASON(0x30000u));
