@@ -15,6 +15,7 @@ import fleet_judge
 import judge_packages
 import linux_server_judge
 import serials
+import unikernels_judge
 from serials import Wrong
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -128,6 +129,10 @@ class Xen(Judge):
             return
         if self.scenario == "fleet":
             fleet_judge.judge(self)
+            return
+        if self.scenario == "unikernels":
+            unikernels_judge.judge(self)
+            self.errors("unikernels_crowd")
             return
         self.publishing()
         self.continuing()
@@ -393,7 +398,10 @@ class Xen(Judge):
             refused = {name: value for name, value in values.items() if name.startswith('mprofd_xenstore_refused_total{reason="')}
             need(refused and set(refused.values()) == {"0"}, f"refused: {refused}")
 
-        @self.check("mprofd logs no error", "collect")
+        self.errors("collect")
+
+    def errors(self, step):
+        @self.check("mprofd logs no error", step)
         def _():
             lines = [line for line in self.read("evidence/journal-mprofd.txt").splitlines() if " error: " in line]
             need(not lines, f"{lines[:3]}")

@@ -16,6 +16,7 @@ import time
 import fleet_host
 import linux_server
 import packaged
+import unikernels
 import xen
 from xen import step
 
@@ -320,6 +321,10 @@ class Lab:
         xen.save("domains-end.json", listed)
         for name in sorted({domain["name"] for domain in listed}):
             self.collect_guest(name)
+        self.journal()
+
+    @staticmethod
+    def journal():
         xen.save("journal-mprofd.txt", xen.run("journalctl", "-b", "--no-pager", "-u", "mprofd", "-u", "mprofd-http", "-o", "short-monotonic"))
 
     def collect_guest(self, name):
@@ -387,6 +392,14 @@ def fleet(lab):
     lab.collect()
 
 
+def crowd(lab):
+    if lab.enable():
+        for function in unikernels.steps():
+            if not step(function)(lab):
+                break
+    lab.journal()
+
+
 def short(lab):
     if not lab.enable() or not lab.publish(False):
         return
@@ -425,7 +438,7 @@ def main():
     with open("/proc/uptime", encoding="utf-8") as f:
         xen.log(f"up for {f.read().split()[0]} s")
     lab = Lab()
-    {"full": full, "short": short, "packages": packaged.packages, "server": server, "fleet": fleet}[scenario](lab)
+    {"full": full, "short": short, "packages": packaged.packages, "server": server, "fleet": fleet, "unikernels": crowd}[scenario](lab)
     xen.log("done")
     return 0
 
