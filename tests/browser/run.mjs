@@ -36,7 +36,7 @@ function report(verdict, name, reason) {
 function unit(file) {
 	const done = spawnSync(process.execPath, ["--test-reporter=tap", file], {
 		encoding: "utf8",
-		timeout: 120000,
+		timeout: 600000,
 		env: {...process.env, NODE_OPTIONS: ""},
 	});
 	const verdicts = [...done.stdout.matchAll(/^(not )?ok \d+ - (.*?)( # SKIP(.*))?$/gm)];

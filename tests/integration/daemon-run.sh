@@ -1,6 +1,6 @@
 #!/bin/sh
 # Run `sh daemon/run` as a new user does: it starts, the three commands that it prints work, and it
-# ends by itself.
+# ends when it is told to; with --seconds by itself.
 set -eu
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -17,7 +17,7 @@ if grep -q control_d /proc/xen/capabilities 2>/dev/null; then
 fi
 
 : >"$work/said"
-MPROFD_HOME=$work/home sh "$top/daemon/run" --seconds 20 >"$work/said" 2>&1 &
+MPROFD_HOME=$work/home sh "$top/daemon/run" >"$work/said" 2>&1 &
 daemon=$!
 until grep -q '^Ctrl-C' "$work/said"; do
 	kill -0 $daemon 2>/dev/null || {
@@ -27,7 +27,11 @@ until grep -q '^Ctrl-C' "$work/said"; do
 	sleep 0.2
 done
 cat "$work/said"
-sleep 2 # longer than a flush, for some more events
+url=$(sed -n 's/^mprofd is running: \([^ ]*\)\/ .*/\1/p' "$work/said")
+until curl -s "$url/v1/domains" | grep -q '"bytes":[1-9][0-9]\{4\}'; do # some thousand bytes of events are archived
+	kill -0 $daemon
+	sleep 0.2
+done
 
 mkdir "$work/user"
 cd "$work/user"
@@ -49,6 +53,7 @@ END
 [ -s demo.ctf ]
 [ "$(grep -cE '^[0-9]+\.[0-9]{9} [a-z_]+ ' "$work/out.3")" = 10 ]
 
+kill $daemon
 wait $daemon
 daemon=
 tail -n 1 "$work/said" | grep -q '^stopping$'
@@ -57,3 +62,5 @@ if curl -s -o /dev/null "$(sed -n 's/^mprofd is running: \([^ ]*\) .*/\1/p' "$wo
 	echo "the server still answers"
 	exit 1
 fi
+MPROFD_HOME=$work/home sh "$top/daemon/run" --seconds 1 >"$work/said" 2>&1
+tail -n 1 "$work/said" | grep -q '^stopping$'
