@@ -118,6 +118,9 @@ class Readings(daemons.Case):
         (capture,) = self.captures(d)
         keys = "damages", "skipped_bytes", "unproven_events", "complete"
         self.assertEqual([capture[key] for key in keys], [1, 43, 3, True])
+        for body in ("trace", "ctf.tar"):
+            headers = d.ask(f"/v1/captures/1/{body}")[1]
+            self.assertEqual(headers["Mprof-Damages"], "places=1; bytes=43; events=3", body)
         self.assertIn(
             "The trace is damaged in 1 place: 43 bytes cannot be decoded, and 3 events behind, to the ends of their packets, are unproven.",
             self.ctl(d, "show", "1"),

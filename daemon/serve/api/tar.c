@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "embedded.h"
 #include "guest-clock.h"
+#include "reading-json.h"
 #include "resource.h"
 #include "routes.h"
 #include "tar.h"
@@ -238,11 +239,11 @@ static int take_name(void *context, const struct archive_run *run)
 	return 0;
 }
 
-/* Add the number of packets that all streams of T lack. */
-static void add_losses(struct tarball *t, struct MHD_Response *response)
+/* Add what T lacks, in all its streams, and what of it is damaged. */
+static void add_losses(struct exchange *x, struct tarball *t, struct MHD_Response *response)
 {
 	struct span_losses sum = {0}, one;
-	char text[32];
+	char text[32], damages[READING_DAMAGES_TEXT];
 
 	for (size_t i = 0; i < t->n; i++) {
 		sum.at_least |= span_lost(t->reader, &t->files[i].plan.selection.span, &one) != 0 || one.at_least;
@@ -250,6 +251,10 @@ static void add_losses(struct tarball *t, struct MHD_Response *response)
 	}
 	snprintf(text, sizeof(text), "%" PRIu64 "%s", sum.packets, sum.at_least ? "+" : "");
 	MHD_add_response_header(response, "Mprof-Lost-Packets", text);
+	if (t->capture)
+		MHD_add_response_header(response, "Mprof-Complete", t->whole ? "true" : "false");
+	if (t->capture && reading_damages(exchange_services(x)->readings, t->capture, damages))
+		MHD_add_response_header(response, "Mprof-Damages", damages);
 }
 
 static enum outcome tar_send(struct exchange *x, struct tarball *t)
@@ -267,7 +272,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	}
 	snprintf(etag, sizeof(etag), "\"%016" PRIx64 "-%" PRIx64 "-tar\"", hash, total);
 	if (match && request_etag_matches(match, etag)) {
-		response = MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+		response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
 		if (response)
 			MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 		return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);
@@ -282,9 +287,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-	add_losses(t, response);
-	if (t->capture)
-		MHD_add_response_header(response, "Mprof-Complete", t->whole ? "true" : "false");
+	add_losses(x, t, response);
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 

@@ -13,6 +13,7 @@
 #include "body.h"
 #include "clock.h"
 #include "log.h"
+#include "reading-json.h"
 #include "resource.h"
 #include "routes.h"
 
@@ -76,7 +77,7 @@ static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_
 {
 	const struct selection *s = &d->plan.selection;
 	struct span_losses l;
-	char at[POSITION_TEXT];
+	char at[POSITION_TEXT], damages[READING_DAMAGES_TEXT];
 
 	add_header(response, MHD_HTTP_HEADER_ETAG, "%s", d->etag);
 	add_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
@@ -95,6 +96,8 @@ static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_
 	}
 	if (d->capture)
 		add_header(response, "Mprof-Complete", "%s", d->whole ? "true" : "false");
+	if (d->capture && reading_damages(exchange_services(x)->readings, s->capture, damages))
+		add_header(response, "Mprof-Damages", "%s", damages);
 	if (d->grows && d->plan.packets)
 		add_location(x, d, response);
 }
@@ -210,7 +213,7 @@ static enum outcome send_body(struct exchange *x, struct download *d)
 static enum outcome send_not_modified(struct exchange *x, struct download *d)
 {
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+		MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
 
 	if (response)
 		add_plan_headers(x, d, response);

@@ -1,5 +1,7 @@
 /* Show a reading as JSON. Its texts are UTF-8, which reading-result.c has checked. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "reading-json.h"
 #include "row-json.h"
@@ -30,4 +32,15 @@ int reading_json_add(struct readings *readings, int64_t capture, bool wanted, js
 			 number_or_null(r, r ? r->skipped : 0), "unproven_events",
 			 number_or_null(r, r ? r->unproven : 0));
 	return more && json_object_update(json, more) == 0 ? 0 : -ENOMEM;
+}
+
+bool reading_damages(struct readings *readings, int64_t capture, char text[READING_DAMAGES_TEXT])
+{
+	const struct reading_result *r = readings ? readings_find(readings, capture, true) : NULL;
+
+	if (!r || !r->damage_known || !r->damages)
+		return false;
+	snprintf(text, READING_DAMAGES_TEXT, "places=%" PRIu64 "; bytes=%" PRIu64 "; events=%" PRIu64, r->damages,
+		 r->skipped, r->unproven);
+	return true;
 }

@@ -12,4 +12,11 @@
  */
 int reading_json_add(struct readings *r, int64_t capture, bool wanted, json_t *json);
 
+#define READING_DAMAGES_TEXT 96u
+/*
+ * Write the header Mprof-Damages of a body of CAPTURE to TEXT. Return false if there is none: nothing is damaged, or nobody
+ * knows. R may be NULL.
+ */
+bool reading_damages(struct readings *r, int64_t capture, char text[READING_DAMAGES_TEXT]);
+
 #endif
