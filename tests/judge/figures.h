@@ -23,6 +23,7 @@
 	X(NOT_WOKEN, "not-woken", "X was resolved, and what waits on it has not run since")     \
 	X(MISSED_RESOLUTION, "missed-resolution", "X was resolved before it was looked at")     \
 	X(HOLDER_ENDED, "holder-ended", "its holder Y ended without releasing it")              \
+	X(OUTSIDE, "outside", "its holder Y is no thread of this process")                      \
 	X(IDLE_OR_MISSED, "idle-or-missed", "idle, or missed: the last signal woke nobody")     \
 	X(LIKE, "like", "the last one like it was resolved by Y at T")                          \
 	X(CREATOR, "creator", "X was created by Y")                                             \

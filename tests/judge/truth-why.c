@@ -284,6 +284,20 @@ static void judge_idle_or_missed(const struct trial *t, const json_t *answer)
 		SAY(t, NO_LATER, later == 0, "%u signals of object %d came later", later, object);
 }
 
+/* Return whether ANSWER says that the thread at the end of its chain holds a lock, and is no thread of the process. */
+static bool is_held_outside(const json_t *answer)
+{
+	const json_t *holder = json_object_get(answer, "holder");
+
+	return json_is_true(json_object_get(holder, "outside")) &&
+	       answers_number(holder, "thread") == answers_number(json_object_get(answer, "root"), "thread");
+}
+
+static bool is_elsewhere(const struct trial *t, int thread)
+{
+	return t->world->threads[thread].process != t->recording->process;
+}
+
 static void judge_root(const struct trial *t, const json_t *answer, const char *verdict)
 {
 	struct entity root = entity_of(t, json_object_get(answer, "root"));
@@ -291,6 +305,10 @@ static void judge_root(const struct trial *t, const json_t *answer, const char *
 
 	if (is_object(&root))
 		return;
+	if (is_held_outside(answer)) {
+		SAY(t, OUTSIDE, root.thread == WORLD_NONE || is_elsewhere(t, root.thread), "it is of this process");
+		return;
+	}
 	if (strcmp(verdict, "never-resolved") == 0 && covers(answer, "since_coverage") &&
 	    !json_is_true(json_object_get(answer, "elsewhere")))
 		SAY(t, NOTHING_RESOLVED, end == WORLD_NEVER, "it ended at %" PRIu64, end);

@@ -142,7 +142,7 @@ static int find_focus(const struct export_job *job, const struct modeller *m, st
 static void describe(const struct modeller *m, const struct mprof_window *w, bool durations, char *buf, size_t size)
 {
 	const struct mprof_model_view *v = m->view;
-	uint32_t drawn = 0, failed = 0, never = 0, tails = 0;
+	uint32_t drawn = 0, failed = 0, never = 0, tails = 0, unseen = 0;
 	char span[SPAN_TEXT_MAX];
 
 	for (uint32_t i = 0; i < v->n_threads; i++) {
@@ -152,14 +152,16 @@ static void describe(const struct modeller *m, const struct mprof_window *w, boo
 			continue;
 		drawn++;
 		never += t->flags & MPROF_THREAD_NEVER_RESOLVED ? 1 : 0;
+		unseen += t->flags & MPROF_THREAD_END_UNSEEN ? 1 : 0;
 		failed += t->failure != MPROF_NONE && !(t->flags & MPROF_THREAD_NEVER_RESOLVED);
 	}
 	for (uint32_t i = 0; m->tails && i < v->n_streams; i++)
 		tails += m->tails[i] <= w->to && m->tails[i] <= v->streams[i].end && v->streams[i].end >= w->from;
 	snprintf(buf, size,
 		 "Time runs to the right: %s. %" PRIu32 " threads, each a horizontal line, white where it ran; %" PRIu32
-		 " failed, %" PRIu32 " should have been resolved and never were (red).%s%s",
+		 " failed, %" PRIu32 " should have been resolved and never were%s (red).%s%s",
 		 span_text(w->to - w->from, span, sizeof(span)), drawn, failed, never,
+		 unseen ? ", unless events that the trace lacks did it" : "",
 		 durations ? " The stripes at the top show the innermost duration of each moment." : "",
 		 tails ? " The part with a hatched foot was not proven." : "");
 }

@@ -102,7 +102,26 @@ static const char *state_of(const struct mprof_thread *thread)
 		return "became";
 	if (thread->flags & MPROF_THREAD_RESOLVED)
 		return thread->failure == MPROF_NONE ? "resolved" : "failed";
-	return thread->flags & MPROF_THREAD_NEVER_RESOLVED ? "never resolved" : "unresolved";
+	return (thread->flags & (MPROF_THREAD_NEVER_RESOLVED | MPROF_THREAD_END_UNSEEN)) == MPROF_THREAD_NEVER_RESOLVED
+		       ? "never resolved"
+		       : "unresolved";
+}
+
+/*
+ * Return whether the end of I is known: where the clock of its guest went back, a thread may have ended before it began by
+ * that clock, and the model then lets it end where it began.
+ */
+static bool end_is_known(const struct threads *t, uint32_t i)
+{
+	const struct mprof_model_view *v = view_of(t);
+	const struct mprof_thread *thread = &v->threads[i];
+
+	if (thread->end != thread->start || !(thread->flags & MPROF_THREAD_ENDED))
+		return true;
+	for (uint32_t k = 0; k < v->n_streams; k++)
+		if (v->streams[k].guest == v->streams[thread->stream].guest && v->streams[k].back_to)
+			return false;
+	return true;
 }
 
 struct line {
@@ -122,7 +141,10 @@ static void line_make(const struct threads *t, uint32_t i, struct line *line)
 	snprintf(line->cell[0], sizeof(line->cell[0]), "%" PRId64, thread->id);
 	snprintf(line->cell[1], sizeof(line->cell[1]), "%s", mprof_thread_type_name(thread->type));
 	timing_text(t->timing, thread->start, line->cell[2]);
-	span_text(thread->end - thread->start, line->cell[3], sizeof(line->cell[3]));
+	if (end_is_known(t, i))
+		span_text(thread->end - thread->start, line->cell[3], sizeof(line->cell[3]));
+	else
+		snprintf(line->cell[3], sizeof(line->cell[3]), "unknown");
 	snprintf(line->cell[4], sizeof(line->cell[4]), "%s", state_of(thread));
 	if (thread->becomes != MPROF_NONE)
 		snprintf(line->cell[5], sizeof(line->cell[5]), "%" PRId64, threads[thread->becomes].id);
@@ -196,12 +218,13 @@ static json_t *id_json(const struct threads *t, uint32_t i)
 static json_t *entry_json(const struct threads *t, uint32_t i)
 {
 	const struct mprof_thread *thread = &view_of(t)->threads[i];
-	json_t *object = json_pack("{sI ss so so ss so so so so}", "thread", (json_int_t)thread->id, "type",
-				   mprof_thread_type_name(thread->type), "start_ns", modeller_time(thread->start),
-				   "end_ns", modeller_time(thread->end), "state", state_of(thread), "became",
-				   id_json(t, thread->becomes), "parent", id_json(t, thread->parent), "label",
-				   modeller_string(&t->modeller, first_label(view_of(t), thread)), "failure",
-				   modeller_string(&t->modeller, thread->failure));
+	json_t *object =
+		json_pack("{sI ss so so ss so so so so}", "thread", (json_int_t)thread->id, "type",
+			  mprof_thread_type_name(thread->type), "start_ns", modeller_time(thread->start), "end_ns",
+			  end_is_known(t, i) ? modeller_time(thread->end) : json_null(), "state", state_of(thread),
+			  "became", id_json(t, thread->becomes), "parent", id_json(t, thread->parent), "label",
+			  modeller_string(&t->modeller, first_label(view_of(t), thread)), "failure",
+			  modeller_string(&t->modeller, thread->failure));
 
 	timing_json_walls(t->timing, object);
 	json_object_set_new(object, "should_resolve", json_boolean(thread->flags & MPROF_THREAD_SHOULD_RESOLVE));

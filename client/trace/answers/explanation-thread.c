@@ -203,6 +203,10 @@ static void tell_end(struct mprof_explanation *e, uint32_t thread)
 
 	if (it->flags & MPROF_THREAD_RESOLVED)
 		tell_resolution(e, thread);
+	else if (it->flags & MPROF_THREAD_END_UNSEEN)
+		explain_put(
+			e, "It should have been resolved. The trace has no resolution of it, and lacks events from its "
+			   "creation on.");
 	else if (it->flags & MPROF_THREAD_NEVER_RESOLVED)
 		explain_put(e, "It should have been resolved, and never was up to the end of the trace.");
 	else

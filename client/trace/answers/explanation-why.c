@@ -165,6 +165,19 @@ static void tell_chain(const struct why_text *w)
 	}
 }
 
+/* End a sentence: no signal came from the wait to the end of the trace. */
+static void tell_no_later(const struct why_text *w)
+{
+	if (w->a->since < w->a->end) {
+		explain_put(w->e, "and no signal came in the ");
+		explain_span(w->e, w->a->since, w->a->end);
+		explain_put(w->e, " from then to the end of the trace.");
+	} else {
+		explain_put(w->e, "where the trace ends.");
+	}
+	explain_line(w->e);
+}
+
 static void say_missed_signal(const struct why_text *w)
 {
 	const struct mprof_interaction *lost = interaction(w, w->a->lost_signal);
@@ -179,10 +192,8 @@ static void say_missed_signal(const struct why_text *w)
 	explain_time(w->e, w->a->since);
 	explain_put(w->e, ", ");
 	explain_span(w->e, lost->time, w->a->since);
-	explain_put(w->e, " too late, and no signal came in the ");
-	explain_span(w->e, w->a->since, w->a->end);
-	explain_put(w->e, " from then to the end of the trace.");
-	explain_line(w->e);
+	explain_put(w->e, " too late, ");
+	tell_no_later(w);
 	if (w->a->lost_signals > 1) {
 		explain_put(w->e, "It was the last of %" PRIu32 " signals in a row that nobody waited for.",
 			    w->a->lost_signals);
@@ -209,10 +220,8 @@ static void say_idle_or_missed(const struct why_text *w)
 	explain_who(w->e, w->a->condition, w->a->since);
 	explain_put(w->e, " is waited for since ");
 	explain_time(w->e, w->a->since);
-	explain_put(w->e, ", and no signal came in the ");
-	explain_span(w->e, w->a->since, w->a->end);
-	explain_put(w->e, " from then to the end of the trace.");
-	explain_line(w->e);
+	explain_put(w->e, ", ");
+	tell_no_later(w);
 	if (why_is_lock(condition)) {
 		tell_unheard(w);
 		explain_put(w->e, ". A %s keeps a signal: another thread took it unseen, or it was initialised again.",
@@ -282,6 +291,10 @@ static void tell_waits(const struct why_text *w)
 		explain_put(w->e, " is unresolved since ");
 	}
 	explain_time(w->e, w->a->since);
+	if (w->a->since >= w->a->end) {
+		explain_put(w->e, ", where the trace ends");
+		return;
+	}
 	explain_put(w->e, ", for the ");
 	explain_span(w->e, w->a->since, w->a->end);
 	explain_put(w->e, " to the end of the trace");

@@ -32,13 +32,13 @@ const char *mprof_waits_name(uint32_t kind)
 		[MPROF_WAITS_CYCLE] = "deadlock",
 		[MPROF_WAITS_MISSED] = "missed-wakeup",
 		[MPROF_WAITS_ENDED] = "holder-ended",
-		[MPROF_WAITS_OUTSIDE] = "holder-outside",
 	};
 
 	return kind < MPROF_WAITS_KINDS ? names[kind] : NULL;
 }
 
-static bool is_cause(uint32_t kind)
+/* Return whether a group of KIND is shown in any case: it is a cause, or a lock whose holder is outside. */
+static bool is_urgent(uint32_t kind)
 {
 	return kind <= MPROF_WAITS_OUTSIDE;
 }
@@ -256,10 +256,10 @@ static int compare(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Return the place of G in the order: the causes by kind, marked threads, named ones, others. */
+/* Return the place of G in the order: the causes by kind, holders outside, marked threads, named ones, others. */
 static unsigned rank(const struct mprof_waits_group *g)
 {
-	if (is_cause(g->kind))
+	if (is_urgent(g->kind))
 		return g->kind;
 	return MPROF_WAITS_OPEN + (g->marked ? 0 : g->named ? 1 : 2);
 }
@@ -281,7 +281,7 @@ static uint32_t count_shown(const struct mprof_waits *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct mprof_waits_group *g = &w->groups[i];
 
-		if (is_cause(g->kind) || g->marked) {
+		if (is_urgent(g->kind) || g->marked) {
 			shown = i + 1;
 		} else if (!w->view->n_expectations && g->named && named < NAMED_MAX) {
 			shown = i + 1;

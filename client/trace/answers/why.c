@@ -327,19 +327,8 @@ void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_
 
 void mprof_why_unresolved(const struct mprof_why *w, uint32_t thread, struct mprof_coverage *coverage)
 {
-	const struct mprof_thread *t = &w->view->threads[thread];
-	uint64_t end = guest_end(w->view, t->stream);
-	uint32_t gap;
-
-	coverage_ask(w->view, &w->coverage, t->stream, MPROF_COVERAGE_RESOLVE, t->created, end, end, coverage);
-	if (coverage->hole != MPROF_HOLE_KIND && coverage->hole != MPROF_HOLE_UNSAID &&
-	    coverage->hole != MPROF_HOLE_BEGIN)
-		return;
-	*coverage = (struct mprof_coverage){0};
-	gap = coverage_index_gap(&w->coverage, t->stream, t->created, end);
-	if (gap != MPROF_NONE)
-		*coverage = (struct mprof_coverage){MPROF_HOLE_GAP, t->stream, w->view->gaps[gap].from,
-						    w->view->gaps[gap].to};
+	coverage_unresolved(w->view, &w->coverage, thread, guest_end(w->view, w->view->threads[thread].stream),
+			    coverage);
 }
 
 uint32_t mprof_why_final(const struct mprof_why *w, uint32_t thread)

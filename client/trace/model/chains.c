@@ -10,6 +10,7 @@
  * model_chains().
  */
 #include "alias.h"
+#include "coverage-index.h"
 #include "model-state.h"
 
 #define NEVER "should-resolve thread never resolved"
@@ -99,6 +100,29 @@ bool model_ends(struct mprof_model *m)
 		*model_checked(m, i) = UINT64_MAX;
 	}
 	return true;
+}
+
+bool model_unseen(struct mprof_model *m)
+{
+	const struct mprof_expectation *list = m->arrays[MODEL_EXPECTATIONS].items;
+	struct coverage_index x;
+	struct mprof_coverage c;
+	bool ok = true;
+
+	if (!m->arrays[MODEL_EXPECTATIONS].n)
+		return true;
+	ok = coverage_index_init(&x, &m->view);
+	for (uint32_t i = 0; ok && i < m->arrays[MODEL_EXPECTATIONS].n; i++) {
+		struct mprof_thread *t = model_thread(m, list[i].final);
+
+		if (!(t->flags & MPROF_THREAD_NEVER_RESOLVED))
+			continue;
+		coverage_unresolved(&m->view, &x, list[i].final, t->end, &c);
+		if (c.hole != MPROF_HOLE_NONE)
+			t->flags |= MPROF_THREAD_END_UNSEEN;
+	}
+	coverage_index_deinit(&x);
+	return ok;
 }
 
 /* ---- chains ---- */

@@ -52,5 +52,12 @@ static inline bool coverage_is_open(const struct mprof_gap *g)
 void coverage_ask(const struct mprof_model_view *view, const struct coverage_index *x, uint32_t stream,
 		  enum mprof_coverage_kind kind, uint64_t from, uint64_t to, uint64_t at,
 		  struct mprof_coverage *coverage);
+/*
+ * Store in *COVERAGE the hole in which a resolution of THREAD may be, from its creation to END, ns, the end of the
+ * trace. X is the index of VIEW. That the ring begins later, or that its writer need not write resolutions, is no hole
+ * here: the program expects this one.
+ */
+void coverage_unresolved(const struct mprof_model_view *view, const struct coverage_index *x, uint32_t thread,
+			 uint64_t end, struct mprof_coverage *coverage);
 
 #endif

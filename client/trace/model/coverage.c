@@ -176,6 +176,22 @@ void coverage_ask(const struct mprof_model_view *v, const struct coverage_index 
 		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
 }
 
+void coverage_unresolved(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t thread,
+			 uint64_t end, struct mprof_coverage *coverage)
+{
+	const struct mprof_thread *t = &v->threads[thread];
+	uint32_t gap;
+
+	coverage_ask(v, x, t->stream, MPROF_COVERAGE_RESOLVE, t->created, end, end, coverage);
+	if (coverage->hole != MPROF_HOLE_KIND && coverage->hole != MPROF_HOLE_UNSAID &&
+	    coverage->hole != MPROF_HOLE_BEGIN)
+		return;
+	*coverage = (struct mprof_coverage){0};
+	gap = coverage_index_gap(x, t->stream, t->created, end);
+	if (gap != MPROF_NONE)
+		*coverage = hole(MPROF_HOLE_GAP, t->stream, v->gaps[gap].from, v->gaps[gap].to);
+}
+
 void mprof_coverage_ask(const struct mprof_model_view *v, uint32_t stream, enum mprof_coverage_kind kind, uint64_t from,
 			uint64_t to, uint64_t at, struct mprof_coverage *coverage)
 {

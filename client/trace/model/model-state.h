@@ -80,6 +80,7 @@ enum model_stage {
 	STAGE_CHAINS, /* ends are set; the first_* fields of threads still name the newest items */
 	STAGE_TREE,   /* the chains of labels, interactions and activations are made */
 	STAGE_LAYOUT, /* the tree is final */
+	STAGE_UNSEEN, /* the view is final, but for the flag MPROF_THREAD_END_UNSEEN */
 	STAGE_DONE,
 };
 
@@ -207,6 +208,8 @@ uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, con
 /* Steps of mprof_model_finish(). Return false without memory; then they can be repeated. */
 bool model_counters_scale(struct mprof_model *m);
 bool model_ends(struct mprof_model *m);
+/* Set MPROF_THREAD_END_UNSEEN, when the view is shown. Return false without memory: the call can be repeated. */
+bool model_unseen(struct mprof_model *m);
 void model_chains(struct mprof_model *m);
 bool model_counters_sort(struct mprof_model *m);
 bool model_tree(struct mprof_model *m);

@@ -330,9 +330,11 @@ enum mprof_status mprof_model_finish(struct mprof_model *m)
 	}
 	if (m->stage == STAGE_LAYOUT && model_layout(m) && model_durations(m) && show_streams(m)) {
 		grow_deinit(&m->arrays[MODEL_ALIASES]);
-		m->stage = STAGE_DONE;
+		m->stage = STAGE_UNSEEN;
 		show(m);
 	}
+	if (m->stage == STAGE_UNSEEN && model_unseen(m))
+		m->stage = STAGE_DONE;
 	return m->stage == STAGE_DONE ? MPROF_OK : MPROF_NOMEM;
 }
 

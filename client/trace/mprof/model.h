@@ -80,6 +80,11 @@ enum mprof_thread_flag {
 	MPROF_THREAD_SHOULD_RESOLVE = 16,
 	/* The thread should have resolved and did not: END is the latest end of its guest's streams. */
 	MPROF_THREAD_NEVER_RESOLVED = 32,
+	/*
+	 * With MPROF_THREAD_NEVER_RESOLVED: the trace has no resolution of the thread, but it lacks events from the thread's
+	 * creation on, which may have been one.
+	 */
+	MPROF_THREAD_END_UNSEEN = 128,
 	MPROF_THREAD_SIMPLIFIED = 64, /* a bind that is drawn from its wake-up on: do not draw its creation */
 };
 

@@ -19,12 +19,16 @@
 extern "C" {
 #endif
 
-/* The things that a group can wait for. The kinds up to MPROF_WAITS_OUTSIDE are causes. */
+/* The things that a group can wait for. The kinds up to MPROF_WAITS_ENDED are causes. */
 enum mprof_waits_kind {
-	MPROF_WAITS_CYCLE,     /* threads that wait on each other in a cycle */
-	MPROF_WAITS_MISSED,    /* a signal that came too early */
-	MPROF_WAITS_ENDED,     /* a lock whose holder ended */
-	MPROF_WAITS_OUTSIDE,   /* a lock whose holder is no thread of the program, which sleeps */
+	MPROF_WAITS_CYCLE,  /* threads that wait on each other in a cycle */
+	MPROF_WAITS_MISSED, /* a signal that came too early */
+	MPROF_WAITS_ENDED,  /* a lock whose holder ended */
+	/*
+	 * A lock whose holder is no thread of the program, which sleeps. Another process may share the lock, and release it
+	 * yet: this is no cause.
+	 */
+	MPROF_WAITS_OUTSIDE,
 	MPROF_WAITS_OPEN,      /* a signal, a release or a resolution that may still come */
 	MPROF_WAITS_ELSEWHERE, /* something whose other end is not in the trace */
 	MPROF_WAITS_KINDS,
@@ -51,13 +55,13 @@ MPROF_API struct mprof_waits *mprof_waits_new(const struct mprof_model_view *vie
 MPROF_API struct mprof_waits *mprof_waits_free(struct mprof_waits *w);
 
 /*
- * Return the groups, and their number in *N. W owns them. First come the causes, by kind and then by time; then
+ * Return the groups, and their number in *N. W owns them. First come the causes, by kind and then by time; then locks whose holder is outside; then
  * groups with threads that should resolve; then those with a named thread; of these, those that wait longest.
  */
 MPROF_API const struct mprof_waits_group *mprof_waits_groups(const struct mprof_waits *w, uint32_t *n);
 /*
- * Return the number of first groups that are an answer to "what is wrong": the causes, and the groups with
- * threads that should resolve; if the trace marks no thread, the causes and the five longest waits of named threads.
+ * Return the number of first groups that are an answer to "what is wrong": the causes, locks whose holder is outside, and the groups with
+ * threads that should resolve; if the trace marks no thread, the former and the five longest waits of named threads.
  */
 MPROF_API uint32_t mprof_waits_shown(const struct mprof_waits *w);
 /*
@@ -66,7 +70,7 @@ MPROF_API uint32_t mprof_waits_shown(const struct mprof_waits *w);
  */
 MPROF_API void mprof_waits_coverage(const struct mprof_waits *w, uint32_t stream, struct mprof_coverage *coverage);
 
-/* Return the name of the cause KIND, a constant: "deadlock", "missed-wakeup", "holder-ended" or "holder-outside"; else NULL. */
+/* Return the name of the cause KIND, a constant: "deadlock", "missed-wakeup" or "holder-ended"; else NULL. */
 MPROF_API const char *mprof_waits_name(uint32_t kind);
 
 #ifdef __cplusplus

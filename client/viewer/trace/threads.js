@@ -40,6 +40,7 @@ export function longestInView(marks, most = LISTED_MAX) {
 
 /** Return a few words on how THREAD ended. */
 function ends(thread) {
+	if (thread.flags.includes("end_unseen")) return "no resolution in the trace, which lacks events";
 	if (thread.failure) return `failed: ${short(thread.failure)}`;
 	if (thread.flags.includes("never_resolved")) return "should have been resolved and never was";
 	return thread.flags.includes("resolved") ? "resolved" : "not resolved";
