@@ -19,6 +19,7 @@ import daemons
 from daemons import program
 
 TARGET = os.path.join(daemons.BUILD, "tests/integration/run/run-target")
+REPORTS = os.path.join(daemons.BUILD, "tests/integration/run/run-reports")
 RUN = os.path.join(daemons.BUILD, "client/run/mprof-run")
 OCAML = os.path.join(daemons.BUILD, "tests/integration/run/run-ocaml")
 TRACES = os.path.join(daemons.HERE, "../traces/ocaml5")
@@ -585,6 +586,36 @@ class Answers(Case):
         for of in (trace, child):
             self.assertEqual(len(of.ended), 4, of.directory)
             self.assertIn("all threads that should resolve did, 4 of them\n", self.why("why", of.directory))
+
+    def test_reports(self):
+        """The answers of docs/reports.md; with MPROF_BRIEF, of each third row."""
+        with open(os.path.join(daemons.HERE, "../../docs/reports.md"), encoding="utf-8") as file:
+            rows = [line.split(" | ") for line in file if line.count(" | ") == 3 and not line.startswith("| report ")]
+        self.assertEqual(len(rows), 14)
+        for _, _, name, answer in rows[:: 3 if os.environ.get("MPROF_BRIEF") else 1]:
+            before = set(glob.glob("rings/*"))
+            process = self.start(REPORTS, name, start_new_session=True)
+            # Its children hang, too, also if the test fails.
+            self.addCleanup(self.end_group, process.pid)
+            lines = [".+?".join(map(re.escape, line.split("…"))) for line in re.findall("`(.+?)`", answer)]
+            with self.subTest(name):
+                self.until(lambda lines=lines, before=before: self.has_answer(set(glob.glob("rings/*")) - before, lines))
+            self.end_group(process.pid)
+
+    def end_group(self, pid):
+        """Kill the processes of the session that PID began."""
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def has_answer(self, directories, lines):
+        """Return whether the answer about one of DIRECTORIES, whose rings may still be made, has all LINES."""
+        for each in directories:
+            done = subprocess.run([program("mprofctl"), "why", each], capture_output=True, text=True, check=False)
+            if all(re.search(line, done.stdout) for line in lines):
+                return True
+        return False
 
     def answer(self, process, directory, *lines):
         """Ask until the answer has the first of LINES, and check the others."""
