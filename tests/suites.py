@@ -4,7 +4,7 @@
     suites.py renew BUILD              write the list anew from BUILD, which has all parts
     suites.py programs BUILD SUITE…    print what ninja must make in BUILD for the tests of these suites
     suites.py without BUILD SUITE…     print what ninja makes in BUILD but for the programs of tests/unit and tests/fuzz that no test of
-                                       these suites runs
+                                       these suites runs; with sanitizers also without those of tests/bench and tests/xen/lab
 
 A line of the list is SUITE NAME [PART…]: meson defines the test NAME of SUITE in every build that
 has each PART. A part is one of meson's options (daemon, forward, viewer, xen). A build lacks a part if its
@@ -93,11 +93,14 @@ def programs(build, suites):
 
 
 def without(build, suites):
-    """Return the files that BUILD makes, but for the programs of unit tests and fuzzers that no test of SUITES runs."""
+    """Return the files that BUILD makes, but for the programs of unit tests and fuzzers that no test of SUITES runs, and, with sanitizers,
+    those of benchmarks and of the lab: they run without."""
     made, needed = set(), programs(build, suites)
+    sanitized = any(option["name"] == "b_sanitize" and option["value"] != "none" for option in introspect(build, "buildoptions"))
+    left_out = ("unit", "fuzz", "bench", "lab") if sanitized else ("unit", "fuzz")
     for target in introspect(build, "targets"):
         folder = os.path.basename(os.path.dirname(target["defined_in"]))
-        if target["build_by_default"] and (folder not in ("unit", "fuzz") or needed & set(target["filename"])):
+        if target["build_by_default"] and (folder not in left_out or needed & set(target["filename"])):
             made.update(target["filename"])
     return made
 
