@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <mprof/cause.h>
+#include <mprof/why-report.h>
 
 #include "fuzz-input.h"
 
@@ -191,6 +192,31 @@ static void check_cause(const struct mprof_model_view *v, const struct mprof_why
  * Check that the links of each answer lead to the answer's root, and around its cycle. Ask for a
  * few threads only, because each answer counts all signals.
  */
+static void put_nothing(void *context, const char *text, size_t n)
+{
+	(void)context;
+	require(text && n);
+}
+
+/* Write the answer about the first threads, with sentences. */
+static void check_report(const struct mprof_model_view *v, const struct mprof_why *w)
+{
+	struct mprof_explanation *e = mprof_explanation_new(v, w, NULL);
+	struct mprof_waits_group asked[4] = {0};
+	const struct mprof_why_report report = {
+		.view = v, .why = w, .explanation = e, .asked = asked, .n = v->n_threads < 4 ? v->n_threads : 4};
+	struct mprof_json j = {.put = put_nothing, .shown = true};
+
+	for (uint32_t i = 0; i < report.n; i++)
+		asked[i].thread = i;
+	mprof_json_open(&j, NULL, '{');
+	if (e)
+		require(mprof_why_write(&report, &j) == MPROF_OK);
+	mprof_json_close(&j, '}');
+	require(!j.depth);
+	mprof_explanation_free(e);
+}
+
 static void check_why(const struct mprof_model_view *v)
 {
 	struct mprof_why *w = mprof_why_new(v);
@@ -213,6 +239,7 @@ static void check_why(const struct mprof_model_view *v)
 	}
 	for (i = 0; i < v->n_streams; i++)
 		require(mprof_why_last(w, i, true) == MPROF_NONE || mprof_why_last(w, i, false) != MPROF_NONE);
+	check_report(v, w);
 	mprof_why_free(w);
 }
 

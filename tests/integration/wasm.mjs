@@ -12,6 +12,7 @@ import {execFileSync, spawnSync} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
+import {isDeepStrictEqual} from "node:util";
 import {gzipSync} from "node:zlib";
 import {event, trace as made} from "../browser/trace-make.mjs";
 import {Engine} from "../../client/viewer/engine/engine.js";
@@ -170,10 +171,26 @@ function checkStats(name, trace, file, gaps) {
 
 const said = (story) => story.map((line) => line.map((piece) => piece.text).join("") + "\n").join("");
 
+const answered = []; // the answers of the page, for their schema
+
+/** Return VALUE, an answer of the page, with times as strings, as its JSON has them. */
+const written = (value) =>
+	JSON.stringify(value, (key, it) =>
+		it?.time === undefined ? it : {...it, time: undefined, time_ns: String(it.time)},
+	);
+
+/** Return VALUE, an answer of the page, as a JSON value without what mprofctl does not print: sentences, and indices of threads. */
+const printed = (value) =>
+	JSON.parse(JSON.stringify(value, (key, it) => (["index", "story", "rest"].includes(key) ? undefined : it)));
+
 function checkWhy(name, trace, file) {
 	const theirs = text.decode(run(mprofctl, "why", file).out),
-		{answers, rest, should_resolve: marked} = trace.why(null);
+		answer = trace.why(null),
+		{answers, rest, should_resolve: marked} = answer;
 
+	answered.push(written(answer));
+	const own = JSON.parse(text.decode(run(mprofctl, "why", "--json", file).out));
+	check(isDeepStrictEqual(printed(answer), own), `${name}: the page's answer is not that of mprofctl why --json`);
 	for (const answer of answers) check(theirs.includes(said(answer.story)), `${name}: why says ${said(answer.story)}`);
 	if (!marked) check(theirs.includes(said(rest)), `${name}: why says ${said(rest)}`);
 	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
@@ -215,6 +232,15 @@ function checkTrace(path, raw = false) {
 	if (!gaps) checkWhy(name, trace, file);
 	check(pictures(trace).equals(run(sceneDump, file).out), `${name}: pictures`);
 	trace.close();
+}
+
+/** Check that each of the ANSWERS, JSON texts, is as schema/answers/NAME.json says. */
+function checkSchema(name, answers) {
+	const done = spawnSync("python3", ["-B", join(root, "tests/integration/schemas.py"), name], {
+		input: answers.join("\n"),
+	});
+
+	check(done.status === 0, `${name} is not as its schema says: ${text.decode(done.stderr)}`);
 }
 
 // ---- what only a page does
@@ -504,6 +530,7 @@ try {
 		for (const path of list(published, /\.(ctf|ctf\.xz|sexp\.xz)$/)) checkTrace(path);
 		checkDiff(...["good", "bad"].map((run) => read(join(published, `arp-${run}.ctf`))));
 	}
+	checkSchema("why", answered);
 } finally {
 	rmSync(scratch, {recursive: true});
 }

@@ -21,6 +21,7 @@ import unittest
 ROOT, MPROFCTL, STORY = map(os.path.abspath, sys.argv[1:4])
 TRACES = os.path.join(ROOT, "tests", "traces")
 sys.path.append(os.path.join(ROOT, "tests", "traces"))
+import schemas  # noqa: E402
 import unpack  # noqa: E402
 
 PUBLIC = os.path.join(unpack.REFERENCE, "public")
@@ -34,7 +35,7 @@ def run(*arguments, stdin=None):
 def ask(*arguments):
     code, out, said = run("why", "--json", *arguments)
     assert (code, said) == (0, ""), said
-    return json.loads(out)
+    return schemas.check(json.loads(out), "why")
 
 
 def threads(*arguments):

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer-output.h"
 #include "array.h"
 #include "cleanup.h"
 #include "end-reason.h"
@@ -18,10 +19,7 @@
 #include "verbs.h"
 #include "why-answer.h"
 
-#define ANSWERS_MAX 100u
-#define ALL_MAX	    10000u /* answers with --all */
-
-CLEANUP_DEFINE(struct mprof_explanation, mprof_explanation_free)
+#define ALL_MAX 10000u /* answers with --all */
 
 /*
  * Flags of a thread. CHOSEN: the user asks about this thread. ANSWERED: there is an answer for this
@@ -38,11 +36,10 @@ struct query {
 	uint8_t *chosen;	   /* flags of each thread */
 	uint32_t n;		   /* number of answers, also of those beyond MAX */
 	uint32_t max;		   /* most answers that are given */
-	/* The first MAX answers. One about a single thread has only THREAD. */
-	struct mprof_waits_group *answered;
+	/* What the first MAX answers are about. One about a single thread has only THREAD. */
+	struct mprof_waits_group *asked;
 	/* Number of threads that the program marked to be resolved. */
 	uint32_t marked;
-	json_t *answers;
 };
 
 static void query_deinit(struct query *q)
@@ -51,8 +48,7 @@ static void query_deinit(struct query *q)
 	q->why = mprof_why_free(q->why);
 	modeller_deinit(&q->modeller);
 	free(q->chosen);
-	free(q->answered);
-	json_decref(q->answers);
+	free(q->asked);
 }
 
 static bool in_period(const struct query *q, uint32_t thread)
@@ -129,10 +125,10 @@ static void choose_all(struct query *q)
 /* Choose the threads with the id or the label NAME. Without a name group all threads that wait, and choose with --all. */
 static bool choose(struct query *q, const char *name)
 {
-	q->max = q->all ? ALL_MAX : ANSWERS_MAX;
-	q->answered = malloc(q->max * sizeof(*q->answered));
+	q->max = q->all ? ALL_MAX : MPROF_WHY_ANSWERS_MAX;
+	q->asked = malloc(q->max * sizeof(*q->asked));
 	q->chosen = calloc((size_t)q->modeller.view->n_threads + 1, 1);
-	if (!q->answered || !q->chosen)
+	if (!q->asked || !q->chosen)
 		return false;
 	count_marked(q);
 	if (name)
@@ -143,34 +139,29 @@ static bool choose(struct query *q, const char *name)
 	return q->waits != NULL;
 }
 
-/* Append the answer about GROUP to Q->answers, or count it. Return false without memory. */
-static bool put_answer(struct query *q, const struct mprof_waits_group *group)
+/* Ask about GROUP, or count it. */
+static void ask(struct query *q, const struct mprof_waits_group *group)
 {
-	if (q->n++ >= q->max)
-		return true;
-	q->answered[q->n - 1] = *group;
-	return json_array_append_new(q->answers,
-				     why_json(&q->modeller, q->why, group->threads ? group : NULL, group->thread)) == 0;
+	if (q->n++ < q->max)
+		q->asked[q->n - 1] = *group;
 }
 
-/* Append the answers for the groups of threads that wait. Return false without memory. */
-static bool answer_groups(struct query *q)
+/* Ask about the groups of threads that wait. */
+static void ask_groups(struct query *q)
 {
 	uint32_t n, shown = mprof_waits_shown(q->waits);
 	const struct mprof_waits_group *groups = mprof_waits_groups(q->waits, &n);
 
 	for (uint32_t i = 0; i < shown && i < n; i++)
-		if (in_period(q, groups[i].thread) && !put_answer(q, &groups[i]))
-			return false;
-	return true;
+		if (in_period(q, groups[i].thread))
+			ask(q, &groups[i]);
 }
 
 /*
- * Append the answers for the chosen threads to Q->answers: for the resolved threads if RESOLVED is
- * true, otherwise for the unresolved ones. Threads that became aliases of the same thread share one
- * answer. Return false without memory.
+ * Ask about the chosen threads: the resolved ones if RESOLVED is true, otherwise the unresolved ones. Threads that
+ * became aliases of the same thread share one answer.
  */
-static bool answer(struct query *q, bool resolved)
+static void ask_chosen(struct query *q, bool resolved)
 {
 	const struct mprof_model_view *v = q->modeller.view;
 	uint32_t final;
@@ -181,76 +172,74 @@ static bool answer(struct query *q, bool resolved)
 		    !(v->threads[final].flags & MPROF_THREAD_RESOLVED) == resolved)
 			continue;
 		q->chosen[final] |= ANSWERED;
-		if (!put_answer(q, &(struct mprof_waits_group){.thread = i}))
-			return false;
+		ask(q, &(struct mprof_waits_group){.thread = i});
 	}
-	return true;
 }
 
-static json_t *query_json(struct query *q, const struct input *in)
+/* Return the answer to Q. Q owns what the answer points to. */
+static struct mprof_why_report report_of(const struct query *q, const struct input *in)
 {
-	uint64_t lost = 0, unproven = 0;
-	json_t *object;
+	uint32_t n = q->n < q->max ? q->n : q->max;
+	struct mprof_why_report r = {
+		.view = q->modeller.view,
+		.why = q->why,
+		.waits = q->waits,
+		.streams = q->modeller.names,
+		.asked = q->asked,
+		.n = n,
+		.left_out = q->n - n,
+		.should_resolve = q->marked,
+		.cut_bytes = in->cut_bytes,
+		.damages = in->damages,
+	};
 
-	q->answers = json_array();
-	if (!q->answers || !(q->waits && !q->all ? answer_groups(q) : answer(q, false) && answer(q, true)))
-		return NULL;
 	for (unsigned int i = 0; i < in->streams; i++) {
-		lost += in->stream[i].totals.lost_packets;
-		unproven += in->stream[i].totals.unproven;
+		r.lost_packets += in->stream[i].totals.lost_packets;
+		r.unproven_events += in->stream[i].totals.unproven;
 	}
-	object = json_pack("{sO sI so sI sI sI sI sI so}", "answers", q->answers, "left_out",
-			   (json_int_t)(q->n > q->max ? q->n - q->max : 0), "waits",
-			   why_waits_json(&q->modeller, q->waits), "should_resolve", (json_int_t)q->marked,
-			   "lost_packets", (json_int_t)lost, "cut_bytes", (json_int_t)in->cut_bytes, "damages",
-			   (json_int_t)in->damages, "unproven_events", (json_int_t)unproven, "last",
-			   why_last_json(&q->modeller, q->why));
-	return object;
+	return r;
 }
 
-/*
- * Print the answers in JSON as sentences. If LAST is true, also print which thread ran last,
- * because the guest crashed or may have crashed. Return an exit code.
- */
-static int show(const struct query *q, const json_t *json, struct timing *timing, bool last)
+/* Print R as JSON. Return an exit code. */
+static int print_json(const struct mprof_why_report *r, struct timing *timing)
 {
-	CLEANUP(mprof_explanation_freep)
-	struct mprof_explanation *explanation = mprof_explanation_new(q->modeller.view, q->why, q->modeller.names);
+	struct mprof_json j = answer_output(timing);
 
-	if (!explanation)
+	mprof_json_open(&j, NULL, '{');
+	if (mprof_why_write(r, &j) != MPROF_OK)
 		return say_memory();
-	return why_show(json, explanation, timing, q->waits, q->answered, q->n < q->max ? q->n : q->max,
-			last ? &q->modeller : NULL);
+	answer_output_uncertainty(timing, &j);
+	return answer_output_end(&j);
 }
 
 static int query_print(struct query *q, struct trace_args *from)
 {
 	const struct operands *left = &from->left;
 	const char *name = from->rest;
-	json_t *json;
-	int r;
+	struct mprof_why_report report;
 
 	if (!modeller_finish(&q->modeller))
 		return say_memory();
 	q->why = mprof_why_new(q->modeller.view);
 	if (!q->why || !choose(q, name))
 		return say_memory();
-	json = query_json(q, &from->in);
-	if (!json)
-		return say_memory();
+	if (q->waits && !q->all) {
+		ask_groups(q);
+	} else {
+		ask_chosen(q, false);
+		ask_chosen(q, true);
+	}
 	if (name && !q->n) {
-		json_decref(json);
 		say("there is no thread with the id or a label like \"%s\"", name);
 		return CTL_NOT_FOUND;
 	}
 	modeller_range(&q->modeller, &from->timing);
-	timing_json_walls(&from->timing, json);
-	timing_json_uncertainty(&from->timing, json);
-	r = from->ctl->json
-		    ? json_print(json)
-		    : show(q, json, &from->timing, end_reason_is_crash(from->ctl, left->at[0], &from->selection));
-	json_decref(json);
-	return r;
+	report = report_of(q, &from->in);
+	if (from->ctl->json)
+		return print_json(&report, &from->timing);
+	/* What ran last is told if the guest crashed or may have crashed. */
+	return why_show(&report, &from->timing,
+			end_reason_is_crash(from->ctl, left->at[0], &from->selection) ? &q->modeller : NULL);
 }
 
 int cmd_why(const struct ctl *ctl, int argc, char **argv)

@@ -9,10 +9,8 @@
 
 #include <mprof/area.h>
 #include <mprof/diff.h>
-#include <mprof/explanation.h>
 #include <mprof/scene.h>
 #include <mprof/statistics.h>
-#include <mprof/waits.h>
 
 #include "array.h"
 #include "loader.h"
@@ -245,29 +243,6 @@ static const struct place places[] = {
 	FIELD(mprof_thread_filter, depends),
 	FIELD(mprof_thread_filter, bytes),
 	FIELD(mprof_thread_filter, label),
-	STRUCT(mprof_why_answer),
-	FIELD(mprof_why_answer, verdict),
-	FIELD(mprof_why_answer, thread),
-	FIELD(mprof_why_answer, root),
-	FIELD(mprof_why_answer, links),
-	FIELD(mprof_why_answer, cycle),
-	FIELD(mprof_why_answer, condition),
-	FIELD(mprof_why_answer, since),
-	FIELD(mprof_why_answer, lost_signal),
-	FIELD(mprof_why_answer, lost_signals),
-	FIELD(mprof_why_answer, first_signal_since),
-	FIELD(mprof_why_answer, signals_since),
-	FIELD(mprof_why_answer, last_signal),
-	FIELD(mprof_why_answer, signals),
-	FIELD(mprof_why_answer, similar),
-	FIELD(mprof_why_answer, held),
-	FIELD(mprof_why_answer, holder),
-	FIELD(mprof_why_answer, outside),
-	STRUCT(mprof_waits_group),
-	FIELD(mprof_waits_group, thread),
-	FIELD(mprof_waits_group, threads),
-	FIELD(mprof_waits_group, marked),
-	FIELD(mprof_waits_group, kind),
 	STRUCT(mprof_diff_view),
 	FIELD(mprof_diff_view, good_match),
 	FIELD(mprof_diff_view, bad_match),
@@ -346,12 +321,6 @@ static const struct place places[] = {
 	FIELD(mprof_diff_step, thread),
 	FIELD(mprof_diff_step, other),
 	FIELD(mprof_diff_step, label),
-	STRUCT(mprof_explanation_piece),
-	FIELD(mprof_explanation_piece, offset),
-	FIELD(mprof_explanation_piece, bytes),
-	FIELD(mprof_explanation_piece, thread),
-	FIELD(mprof_explanation_piece, line),
-	FIELD(mprof_explanation_piece, time),
 	STRUCT(mprof_area_place),
 	FIELD(mprof_area_place, from),
 	FIELD(mprof_area_place, to),
@@ -517,16 +486,6 @@ static const struct place places[] = {
 	NUMBER(MPROF_WEIGHT_LIVE),
 	NUMBER(MPROF_WEIGHT_PEAK),
 	NUMBER(MPROF_THREAD_TYPES),
-	NUMBER(MPROF_WHY_RESOLVED),
-	NUMBER(MPROF_WHY_MISSED_SIGNAL),
-	NUMBER(MPROF_WHY_MISSED_RESOLVE),
-	NUMBER(MPROF_WHY_NOT_WOKEN),
-	NUMBER(MPROF_WHY_SIGNALLED_SINCE),
-	NUMBER(MPROF_WHY_NEVER_SIGNALLED),
-	NUMBER(MPROF_WHY_NEVER_RESOLVED),
-	NUMBER(MPROF_WHY_CYCLE),
-	NUMBER(MPROF_WHY_IDLE_OR_MISSED),
-	NUMBER(MPROF_WHY_HOLDER_ENDED),
 	NUMBER(MPROF_DIFF_BAD_WAITS),
 	NUMBER(MPROF_DIFF_BAD_FAILS),
 	NUMBER(MPROF_DIFF_GOOD_WAITS),
@@ -542,7 +501,6 @@ static const struct place places[] = {
 	NUMBER(MPROF_STEP_READS),
 	NUMBER(MPROF_STEP_READ),
 	NUMBER(MPROF_STEP_BECOMES),
-	NUMBER(MPROF_EXPLANATION_LINKS),
 	NUMBER(MPROF_AREA_WAITS),
 	NUMBER(MPROF_AREA_LABEL),
 	NUMBER(MPROF_AREA_TYPE),

@@ -11,6 +11,7 @@
 
 #include <mprof/clocks.h>
 #include <mprof/diff.h>
+#include <mprof/explanation.h>
 #include <mprof/flame.h>
 
 #include "loader.h"
@@ -50,6 +51,17 @@ void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32
  * number. The caller frees it. Return NULL without memory.
  */
 const char *wasm_layout(void);
+
+/* ---- answers ---- */
+
+/*
+ * Return a terminated text of JSON that the caller frees, or NULL without memory. wasm_why() answers as `mprofctl why`, with
+ * sentences: about THREAD if WAITS is NULL, else about what WAITS shows. STREAMS are the names of L's streams, NULL of
+ * a single one. wasm_thread_story() returns the sentences on THREAD, which is an index of the model.
+ */
+char *wasm_why(const struct loader *l, const struct mprof_why *why, const struct mprof_waits *waits,
+	       struct mprof_explanation *explanation, char *const *streams, uint32_t thread);
+char *wasm_thread_story(struct mprof_explanation *explanation, uint32_t thread);
 
 /* ---- memory profiles ---- */
 

@@ -2,7 +2,7 @@
  * Compare two traces in the memory of one wasm (<mprof/diff.h>). In the trace "good" everything
  * went well; in the trace "bad" something went wrong.
  */
-import {VERDICTS, names, need} from "./wasm.js";
+import {names, need} from "./wasm.js";
 
 /**
  * Copies the results of <mprof/diff.h> to objects. VIEW is the address of a struct mprof_diff_view.
@@ -100,7 +100,7 @@ class Diff {
 			root: this.#who(side, it.root),
 			root_of: this.#who(side === "bad" ? "good" : "bad", it.root_match),
 			condition: this.#who(side, it.condition),
-			verdict: VERDICTS[names(wasm, "MPROF_WHY_")[it.verdict]],
+			verdict: wasm.cString(wasm.c.mprof_why_verdict_name(it.verdict) >>> 0),
 			divergence: this.none(it.divergence),
 		};
 	}

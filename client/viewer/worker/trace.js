@@ -364,7 +364,7 @@ export class Trace {
 			resolver: this.threadOrNull(thread.resolver),
 			failure: this.text(thread.failure),
 			...this.#ran(thread),
-			story: this.explanations.story("mprof_explanation_thread", index),
+			story: this.explanations.story(index),
 		};
 	}
 

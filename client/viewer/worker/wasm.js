@@ -17,20 +17,6 @@ export const counterKind = (kind) => COUNTER_KINDS[kind] ?? null;
 export const UINT64_MAX = (1n << 64n) - 1n;
 export const decoder = new TextDecoder();
 
-/** Names of enum mprof_why_verdict in C -> names in `mprofctl why --json`. */
-export const VERDICTS = {
-	resolved: "resolved",
-	missed_signal: "missed-signal",
-	missed_resolve: "missed-resolution",
-	not_woken: "not-woken",
-	signalled_since: "signalled-since",
-	never_signalled: "never-signalled",
-	never_resolved: "never-resolved",
-	cycle: "circle",
-	idle_or_missed: "idle-or-missed",
-	holder_ended: "holder-ended",
-};
-
 export const OUT_OF_MEMORY =
 	"The trace does not fit into the memory that a page may have; choose a shorter part of it.";
 
@@ -99,6 +85,14 @@ export class Wasm {
 	cString(at) {
 		const bytes = this.bytes;
 		return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
+	}
+
+	/** Return the answer whose JSON is the text at AT, and free the text. Throw if AT is 0: there was no memory. */
+	answer(at) {
+		const text = this.cString(need(at >>> 0));
+
+		this.c.free(at);
+		return JSON.parse(text);
 	}
 
 	/**
