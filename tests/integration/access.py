@@ -309,8 +309,8 @@ class Sight(Case):
             again = self.statements()
             # The metrics themselves cost the same each time.
             costs.append(2 * again - before - self.statements())
-        # The server may also look for what is new by itself.
-        return min(costs), answer.status, re.sub(rb"(mail1|mail2)", b"X", answer.body)
+        # The server may also look for what is new by itself, before or behind the request.
+        return sorted(costs)[1], answer.status, re.sub(rb"(mail1|mail2)", b"X", answer.body)
 
     def test_hidden_is_absent(self):
         self.start("web1", "mail1")
@@ -344,6 +344,7 @@ class Sight(Case):
             ring.close()
         for name in self.rings:
             self.d.wait_ended(name)
+        self.d.wait_read()
         tokens = [self.token("a", "read=*"), self.token("b", "read=web*"), self.token("c", "read=*1"), self.token("d", "read=nobody")]
         paths = ["/v1/domains", "/v1/domains?limit=1", "/v1/captures", "/v1/domains/web1", "/v1/domains/mail1", "/v1/domains/web2/packets"]
         paths += ["/v1/domains/web1/trace", "/v1/domains/mail1/trace", "/v1/memtraces"]
@@ -362,6 +363,7 @@ class Sight(Case):
         for token in tokens:  # each asks a fresh server
             self.d.stop_server()
             self.start_server()
+            self.d.wait_read()
             fresh = answers([token])
             self.assertEqual(fresh, {k: v for k, v in warm[0].items() if k[1] == token})
         bodies = {}
@@ -953,6 +955,7 @@ class Limits(Case):
     def test_wrong_tokens(self):
         self.start("web1")
         wrong = self.full[:-1] + ("0" if self.full[-1] != "0" else "1")
+        began = time.monotonic()
         # One more is allowed each second, so the requests come over one connection: a busy machine takes long for a handshake.
         connection = Secure(self.port, self.context(), "127.0.0.9")
         self.addCleanup(connection.close)
@@ -973,17 +976,19 @@ class Limits(Case):
             self.assertIn(self.ask("/v1/domains", token=wrong, source="127.0.0.9").status, (401, 429))
             self.assertEqual(self.ask("/v1/domains", token=self.full, source="127.0.0.9").status, 200)
         self.assertEqual(self.ask("/v1/domains", token=self.full, source="127.0.0.8").status, 200)
-        self.assertLessEqual(self.d.said().count("Wrong credentials were refused: peer=127.0.0.9"), 3)
+        # Each second allows one more, which may have a line.
+        said = self.d.said().count("Wrong credentials were refused: peer=127.0.0.9")
+        self.assertLessEqual(said, 3 + time.monotonic() - began)
 
     def test_many_addresses(self):
         """Wrong credentials of many addresses add a bounded number of lines to the log."""
         self.start("web1")
         wrong = self.full[:-1] + ("0" if self.full[-1] != "0" else "1")
-        before = self.d.said().count("Wrong credentials were refused")
+        began, before = time.monotonic(), self.d.said().count("Wrong credentials were refused")
         for n in range(40):
             self.assertEqual(self.ask("/v1/domains", token=wrong, source=f"127.0.7.{n + 1}").status, 401)
-        # Ten in half a minute; a slow machine takes longer than one.
-        self.assertLess(self.d.said().count("Wrong credentials were refused") - before, 40)
+        said = self.d.said().count("Wrong credentials were refused") - before
+        self.assertLessEqual(said, 10 * (1 + (time.monotonic() - began) // 30))  # ten in half a minute
 
     def test_of_an_identity(self):
         self.start("web1")
@@ -1097,9 +1102,10 @@ class Protocol(Case):
         self.assertTrue(held[-1].recv(1000))
         held += [self.stalled(version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
         self.assertEqual(self.ask("/v1/domains", token=self.full).status, 200)
-        before = self.processor_time()
+        began, before = time.monotonic(), self.processor_time()
         time.sleep(2)
-        self.assertLess(self.processor_time() - before, 1)
+        used = self.processor_time() - before
+        self.assertLess(used, (time.monotonic() - began) / 2)
         held[2].sendall(hello[100:])
         self.assertTrue(held[2].recv(1000))
         for s in held:

@@ -840,7 +840,7 @@ class Named(Served):
 
         def corrected():
             # A row of an earlier version has no checksum; mprofd may write its own at any time.
-            with contextlib.closing(sqlite3.connect(f"{first.state}/archive/trace.db", timeout=60)) as db:
+            with contextlib.closing(sqlite3.connect(f"{first.state}/archive/trace.db", timeout=300)) as db:
                 db.execute("UPDATE clock_periods SET correction = 3600000000000, checksum = NULL")
                 db.commit()
             return first.json("/v1/captures")["captures"][0]["time_corrected"] and newest() == "lab1"

@@ -60,7 +60,7 @@ class Backup(sink.Case):
         commands = backup_commands(self.d.state, os.path.abspath("backup"))
         self.assertEqual(len(commands), 2, "the page has a command for each archive")
         for command in commands:
-            subprocess.run(["sh", "-c", command], check=True, timeout=120)
+            subprocess.run(["sh", "-c", command], check=True, timeout=300)
 
     def capture(self, note):
         status, _, body = self.d.ask("/v1/domains/web/captures", "POST", f'{{"note": "{note}"}}', {"Content-Type": "application/json"})
@@ -101,6 +101,7 @@ class Backup(sink.Case):
         recording = self.d.say("start", address="127.0.0.1", port=offer.port)[1]["recording"]
         self.guest(20000, 1 << 24)
         self.capture("before")
+        self.d.wait_read()
         with self.backups_go_on() as failed:
             self.wait_commits(20)
         self.assertEqual(failed, [])
@@ -109,7 +110,7 @@ class Backup(sink.Case):
         self.capture("after")
         self.assertEqual([c["note"] for c in captures], ["before"])
         restore("backup", os.path.abspath("elsewhere/state"))
-        done = subprocess.run([program("mprofd"), "--fsck", "--state", "elsewhere/state"], capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run([program("mprofd"), "--fsck", "--state", "elsewhere/state"], capture_output=True, text=True, check=False, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         here = os.getcwd()
         os.chdir("elsewhere")
@@ -117,6 +118,7 @@ class Backup(sink.Case):
         os.chdir(here)
         other.start()
         other.check_integrity()
+        other.wait_read()
         self.assertEqual(other.json("/v1/captures")["captures"], captures)
         self.assertEqual(other.get(f"/v1/memtraces/{recording}/data"), profile)
         other.wait_ended("web")

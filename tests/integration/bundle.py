@@ -85,7 +85,8 @@ class Bundles(daemons.Case):
             # The true offset lies between the bundle's offset and the lower bound of that.
             self.assertLessEqual(-SHIFTS[name], file["mprof"]["offset_ns"])
             self.assertGreaterEqual(-SHIFTS[name], file["mprof"]["offset_ns"] - file["mprof"]["uncertainty_ns"])
-            self.assertLess(file["mprof"]["uncertainty_ns"], 20 * 10**9)
+            # The first copy was taken before now.
+            self.assertLess(file["mprof"]["uncertainty_ns"], time.monotonic_ns() - min(truth for _, truth in moved[file["path"]]))
             self.aligned(moved, file)
         # Both guests ran at once, unless the machine was too busy to start them so: on one line
         # they overlap, though their own clocks are hours apart.
@@ -101,8 +102,8 @@ class Bundles(daemons.Case):
         _, members = unpack(path)
         clocks = perfettos.read(members["host.pftrace"]).clocks
         self.assertEqual(len(clocks), 2)
-        for reading in clocks:
-            self.assertLess(abs(reading[1] - reading[3] - (time.time_ns() - time.monotonic_ns())), 10**9)
+        for reading in clocks:  # a slow machine may stop a program between the readings of two clocks
+            self.assertLess(abs(reading[1] - reading[3] - (time.time_ns() - time.monotonic_ns())), 60 * 10**9)
 
     def table_and_refusals(self, d):
         code, out, said = run("bundle", "early", "late", "early", "-o", "three.tar")

@@ -193,6 +193,19 @@ class Serving(Case):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
 
+    def wait_timed_out(self, server):
+        """Wait until the server has counted a client whose time is over. One that asks, on a slow machine, may be another."""
+
+        def counted():
+            with contextlib.suppress(ConnectionError, AssertionError), contextlib.closing(Client(server)) as asking:
+                return counters(asking)["timed_out_total"] >= 1
+
+        self.wait(counted)
+
+    def timed_out(self, server, client):
+        self.assertEqual(client.rest(), b"")
+        self.wait_timed_out(server)
+
     def hold(self, server, n):
         """Return N connected clients that have one answer each, in that order."""
         clients = []
@@ -429,10 +442,6 @@ class Connections(Serving):
 
     # ---- deadlines
 
-    def timed_out(self, server, client):
-        self.assertEqual(client.rest(), b"")
-        self.assertEqual(counters(self.client(server))["timed_out_total"], 1)
-
     def test_header_deadline(self):
         """The deadline also closes a client that sends a byte now and then."""
         for part in (b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: loc"):
@@ -478,12 +487,7 @@ class Connections(Serving):
         client.socket.settimeout(0.2)
         with contextlib.suppress(OSError):  # until neither side takes any more bytes, or the server has closed the connection
             client.send(ASK % b"/v1/openapi.yaml" * 1000)
-
-        def timed_out():
-            with contextlib.closing(Client(server)) as asking:
-                return counters(asking)["timed_out_total"] == 1
-
-        self.wait(timed_out)
+        self.wait_timed_out(server)
 
     # ---- clients that send FIN
 
@@ -550,8 +554,7 @@ class Announced(Serving):
             with self.subTest(test=test.__name__):
                 test(self)
         with self.subTest("header deadline"), Server("unix", LONG.replace("header-timeout = 1d", "header-timeout = 1s")) as server:
-            self.assertEqual(self.client(server).rest(), b"")
-            self.assertEqual(counters(self.client(server))["timed_out_total"], 1)
+            self.timed_out(server, self.client(server))
         with self.subTest("the server ends"), Server("unix", LONG) as server:
             for _ in range(20):
                 self.client(server)
@@ -567,9 +570,10 @@ class Announced(Serving):
             with socket.create_connection(server.address) as plain, context.wrap_socket(plain, server_hostname="localhost") as secure:
                 secure.sendall(HEALTH)
                 self.assertEqual(secure.recv(12), b"HTTP/1.1 200")
-        before = ticks(server.process)
+        began, before = time.monotonic(), ticks(server.process)
         time.sleep(0.5)
-        self.assertLess(ticks(server.process) - before, 20)
+        used = ticks(server.process) - before
+        self.assertLess(used / 100, (time.monotonic() - began) / 2)
         self.assertTrue(silent.is_open())
 
     def test_lost(self):

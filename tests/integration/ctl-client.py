@@ -234,7 +234,7 @@ def run(*arguments, host=None, **more):
     result = subprocess.run(
         [mprofctl, *(["--host", host] if host else []), *arguments],
         env=ENV,
-        timeout=60,
+        timeout=300,
         stdout=more.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
         **more,
@@ -779,7 +779,7 @@ def test_terminal():
     fresh()
     master, slave = pty.openpty()
     for verb in "fetch", "follow":
-        result = subprocess.run([mprofctl, verb, "web", "-o", "-"], env=ENV, stdout=slave, stderr=subprocess.PIPE, timeout=30)
+        result = subprocess.run([mprofctl, verb, "web", "-o", "-"], env=ENV, stdout=slave, stderr=subprocess.PIPE, timeout=300)
         check(result.returncode == 2 and b"terminal" in result.stderr, "%s refuses a terminal" % verb)
     script.body = TRACE * 300
     result = subprocess.Popen([mprofctl, "fetch", "web"], env=ENV, stdout=slave, stderr=slave)

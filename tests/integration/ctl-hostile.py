@@ -108,7 +108,7 @@ class Case(unittest.TestCase):
         )
 
     def ended(self, process):
-        out, said = process.communicate(timeout=60)
+        out, said = process.communicate(timeout=300)
         return process.returncode, out, said.decode()
 
     def run_it(self, *arguments, **more):

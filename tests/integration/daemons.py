@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -203,6 +204,10 @@ class Daemons:
         except AssertionError as error:
             raise AssertionError(f"{name} has not ended: {self.run_list(name)}") from error
 
+    def wait_read(self):
+        """Wait until the reader has read each capture, or could not: its answers change then."""
+        self.wait(lambda: all(c["cause"] or c["failure"] for c in self.json("/v1/captures?limit=1000")["captures"]))
+
     def wait_archived(self, ring, name, n):
         """Write events slowly until N of them are archived. Later events prove those that came
         between two polls."""
@@ -255,6 +260,18 @@ class Daemons:
         with contextlib.closing(sqlite3.connect(f"file:{self.state}/archive/trace.db?mode=ro", uri=True)) as db:
             return db.execute(sql).fetchall()
 
+    def loosen(self, ahead=2):
+        """Let each writer with the option --leash NAME.leash write AHEAD packets, half of its ring, beyond what the archive has of the
+        guest NAME. So a slow machine laps no packet before it is copied. Return the newest archived packet of each guest."""
+        newest = "coalesce((SELECT max(sequence) FROM chunks WHERE stream = s.id), -1)"
+        reached = dict(self.query(f"SELECT r.name, max({newest}) FROM streams s JOIN runs r ON r.id = s.run GROUP BY r.name"))
+        for name, sequence in reached.items():
+            path = os.path.join(self.root, f"{name}.leash")
+            with open(f"{path}.new", "w", encoding="ascii") as f:
+                f.write(str(max(sequence, 0) + ahead))
+            os.rename(f"{path}.new", path)
+        return reached
+
     def check_integrity(self):
         """Check the integrity of the archive's file."""
         rows = self.query("PRAGMA integrity_check")
@@ -303,6 +320,20 @@ class Case(unittest.TestCase):
         self.addCleanup(end_writer, process)
         return process
 
+    def loosening(self, d):
+        """Call d.loosen() again and again until the test ends."""
+        over = threading.Event()
+
+        def loosen():
+            while not over.wait(0.02):
+                with contextlib.suppress(sqlite3.Error):  # the archive is being made, or is closed
+                    d.loosen()
+
+        thread = threading.Thread(target=loosen, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(over.set)
+
     def writer_seen(self, d, name, options):
         """Start writer-legacy, which waits until the collector knows ring RINGS/NAME.ctf. However
         fast it writes, the collector reads all of it or declares gaps."""
@@ -316,7 +347,7 @@ class Case(unittest.TestCase):
     def write(self, name, *arguments):
         """Run a program until it ends. Return its output."""
         process = self.writer(name, *arguments)
-        said = process.communicate(timeout=120)[0]
+        said = process.communicate(timeout=HANGS)[0]
         self.assertEqual(process.returncode, 0)
         return json.loads(said) if said else {}
 

@@ -118,7 +118,7 @@ class Damage(daemons.Case):
     def fetch(self, d, path, headers=None):
         """Return (status, body); the body is None if the server broke it off."""
         try:
-            status, _, body = d.ask(path, headers=headers or {}, timeout=30)
+            status, _, body = d.ask(path, headers=headers or {}, timeout=daemons.HANGS)
         except (ConnectionError, http.client.HTTPException):
             return 0, None
         if headers and status == 200:

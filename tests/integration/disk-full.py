@@ -97,7 +97,7 @@ class Full(daemons.Case):
         with self.filled():
             d.wait(lambda: d.ask("/readyz")[0] == 503 and b"disk is full" in d.ask("/readyz")[2])
             d.wait(lambda: b"mprofd_archiving 0" in d.get("/metrics"))
-            time.sleep(3)
+            d.wait_written("guest", 60)
             self.assertEqual(d.said().count("Archiving stopped"), 1)
             self.assertEqual(d.domain("guest")["state"], "running")
             self.assertEqual(d.ask("/healthz")[0], 200)
@@ -107,7 +107,7 @@ class Full(daemons.Case):
         self.assertIsNone(collector.poll())
         d.wait(lambda: "Archiving again" in d.said())
         self.assertEqual(d.said().count("Archiving again"), 1)
-        time.sleep(0.5)
+        d.wait_written("guest", 12)
         gaps = self.end(d, writer)
         self.assertIn("disk", {gap["reason"] for gap in gaps})
         self.assertGreater(d.domain("guest")["streams"][0]["lost_packets"], 10)
@@ -125,7 +125,7 @@ class Full(daemons.Case):
         self.assertNotIn("Sanitizer", d.said())
         os.unlink("state/ballast")
         d.start_collector()
-        time.sleep(0.5)
+        d.wait_written("guest", 12)
         gaps = self.end(d, writer)
         self.assertEqual(len(d.run_list("guest")), 1)
         self.assertLessEqual({gap["reason"] for gap in gaps}, {"disk", "queue", "lapped", "restart"})
@@ -147,7 +147,7 @@ class Full(daemons.Case):
         d.wait(lambda: d.domain("guest"))
         first = d.wait(lambda: d.packets("guest")[0]["packets"])[0]["sequence"]
         d.wait(lambda: (left := d.packets("guest")[0]["packets"]) and left[0]["sequence"] > first)
-        time.sleep(2)
+        d.wait_written("guest", 100)
         d.wait(lambda: d.ask("/readyz")[0] == 200)  # not while the daemon makes room
         writer.terminate()
         writer.wait(daemons.HANGS)

@@ -166,7 +166,7 @@ class Edges(daemons.Case):
         return gone
 
     def repair(self):
-        done = subprocess.run([program("mprofd"), "--fsck", "--state", self.d.state], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([program("mprofd"), "--fsck", "--state", self.d.state], capture_output=True, text=True, timeout=300)
         self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
         return done.stdout + done.stderr
 

@@ -167,7 +167,7 @@ class Check:
 
     def ctl(self, *arguments):
         command = [program("mprofctl"), "--host", f"unix:{self.d.socket}", *arguments]
-        done = subprocess.run(command, capture_output=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, timeout=300)
         if done.returncode:
             raise AssertionError(f"{arguments}: exit code {done.returncode}: {done.stderr.decode()}")
         return done.stdout

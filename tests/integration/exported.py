@@ -108,7 +108,7 @@ def babeltrace(path):
     """
     if not babeltrace2.usable():
         raise unittest.SkipTest(babeltrace2.lacking())
-    done = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta", path], capture_output=True, timeout=120)
+    done = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta", path], capture_output=True, timeout=300)
     if done.returncode:
         raise AssertionError(f"babeltrace2 {path}: {done.stderr.decode()[-2000:]}")
     lost = sum(int(n) for n in re.findall(r"discarded (\d+) packets?", done.stderr.decode()))

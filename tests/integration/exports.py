@@ -38,7 +38,7 @@ PUBLIC = os.path.join(unpack.REFERENCE, "public")
 
 def run(*arguments, code=0, stdin=None):
     """Run mprofctl. Return its standard output and error."""
-    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=120)
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=300)
     if done.returncode != code:
         raise AssertionError(f"{arguments}: exit code {done.returncode} and not {code}: {done.stderr.decode()}")
     return done.stdout, done.stderr.decode()
@@ -377,7 +377,7 @@ class Outputs(Exports):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 
-        done = subprocess.run([MPROFCTL, *arguments], capture_output=True, timeout=60, preexec_fn=limit)
+        done = subprocess.run([MPROFCTL, *arguments], capture_output=True, timeout=300, preexec_fn=limit)
         if done.returncode != 1:
             raise AssertionError(f"{arguments}: exit code {done.returncode}")
         return done.stderr.decode()

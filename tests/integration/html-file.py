@@ -43,7 +43,7 @@ HOSTILE += ["\u2028\u202e".encode(), b'"><img src=//elsewhere.example/x>', b"jav
 
 def run(*arguments, code=0, stdin=None, env=None):
     """Run mprofctl. Return its standard output and error."""
-    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=120, env={**os.environ, **QUIET, **(env or {})})
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=300, env={**os.environ, **QUIET, **(env or {})})
     if done.returncode != code:
         raise AssertionError(f"{arguments}: exit code {done.returncode} and not {code}: {done.stderr.decode()}")
     return done.stdout, done.stderr.decode()
@@ -284,7 +284,7 @@ class Own(Files):
         workers = [json.loads(re.search(rf'^const {name} = (".*");$', script, re.M)[1]) for name in ("WORKER", "HEAP_WORKER")]
         for name, text in ("page.cjs", script), ("worker.cjs", workers[0]), ("heap-worker.cjs", workers[1]):
             self.write(name, text.encode())
-            subprocess.run([NODE, "--check", name], check=True, timeout=60)
+            subprocess.run([NODE, "--check", name], check=True, timeout=300)
         for name in "eval(", "new Function(", "import(", "innerHTML", "document.write":
             self.assertNotIn(name, script)
 
@@ -319,7 +319,7 @@ class Memory(Files):
         self.same("small.ctf", streams(page, 1))
         with open("joined.trace", "rb") as file:
             subprocess.run(
-                [MPROFCTL, "view", "-", "-o", "stdin.html"], stdin=file, capture_output=True, check=False, timeout=60, env={**os.environ, **QUIET}
+                [MPROFCTL, "view", "-", "-o", "stdin.html"], stdin=file, capture_output=True, check=False, timeout=300, env={**os.environ, **QUIET}
             )
         self.assertEqual(streams(self.read("stdin.html")), [self.joined])
 
@@ -470,7 +470,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
             self.write("viewer/" + name, files.get(name, "p { margin: 0; }").encode())
         self.write("viewer/package.json", b'{"type": "module"}')
         self.write("viewer.wasm", b"\0asm")
-        done = subprocess.run([sys.executable, ONEFILE, "out.c", "out.d", "viewer", "viewer.wasm"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, ONEFILE, "out.c", "out.d", "viewer", "viewer.wasm"], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr
 
@@ -481,7 +481,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         return b"".join(ast.literal_eval(f'b"{piece}"') for piece in pieces).decode()
 
     def node(self, *arguments):
-        done = subprocess.run([NODE, *arguments], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([NODE, *arguments], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -532,7 +532,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
 
     def test_without_wasm(self):
         self.join()
-        subprocess.run([sys.executable, ONEFILE, "out.c", "out.d", "viewer"], check=True, timeout=60)
+        subprocess.run([sys.executable, ONEFILE, "out.c", "out.d", "viewer"], check=True, timeout=300)
         with open("out.c", encoding="ascii") as file:
             self.assertIn("viewer_page_bytes = 0;", file.read())
 

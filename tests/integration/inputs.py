@@ -39,7 +39,7 @@ def lines(name):
 
 
 def run(*arguments, stdin=None):
-    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=60)
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=300)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -51,7 +51,7 @@ class Interned(daemons.Case):
         command = [program("mprofctl"), *arguments]
         if getattr(self, "d", None):
             command[1:1] = ["--host", f"unix:{self.d.socket}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 

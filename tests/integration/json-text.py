@@ -126,7 +126,7 @@ class Case(unittest.TestCase):
         os.chdir(self.made)
 
     def run_it(self, *arguments, codes=(0, 3)):
-        done = subprocess.run([MPROFCTL, *arguments], capture_output=True, check=False, timeout=60)
+        done = subprocess.run([MPROFCTL, *arguments], capture_output=True, check=False, timeout=300)
         self.assertIn(done.returncode, codes, (arguments, done.stderr))
         return done.stdout
 

@@ -151,7 +151,7 @@ def judge_incarnations():
     writer's own files never do."""
     global failures
     check = [sys.executable, "-B", f"{HERE}/incarnations.py", "log"]
-    arguments = ["--mode", "pattern", "--seed", "1", "--log", "log", "--files", "0", "--seconds", "2"]
+    arguments = ["--mode", "pattern", "--seed", "1", "--log", "log", "--files", "0", "--seconds", "300"]
     writer = subprocess.Popen([f"{PROGRAMS}/writer-hostile", "--ring", "hostile.ctf", *arguments], stdout=subprocess.DEVNULL)
     copies = []
     while writer.poll() is None:
@@ -162,7 +162,7 @@ def judge_incarnations():
                 judge.packets(bad, "copy")
             except judge.Fault:
                 copies.pop()
-        if len(copies) > 400:
+        if len(copies) > 150:
             writer.terminate()
             writer.wait()
     done = subprocess.run([*check, "hostile.ctf"], capture_output=True, text=True)

@@ -19,7 +19,6 @@ from daemons import QUIET, judge
 
 BRIEF = "--brief" in sys.argv or os.environ.get("MPROF_BRIEF") == "1"
 KILLS = 15 if BRIEF else int(os.environ.get("MPROF_KILLS", "100"))
-AHEAD = 2  # packets that the steady guest may begin beyond the archive: half of its ring
 STEADY = ("steady", "--size 131072 --rate 250000 --leash steady.leash")
 FAST = ("fast", "--size 32768 --rate 800000")
 VICTIM = "--size 2097152 --rate 400000 --gc-percent 10"  # its ring holds more than the guest writes
@@ -51,20 +50,10 @@ class Killed(daemons.Case):
             ends[stream] = max(ends.get(stream, (0, 0)), (sequence, end))
         return ends
 
-    def loosen(self, d):
-        """Let the steady guest write on, and return the newest packet of it that the archive has; -1 for none. So a slow machine laps
-        no packet before it is archived, and the guest writes on while the collector is down."""
-        of = "FROM chunks WHERE stream IN (SELECT s.id FROM streams s JOIN runs r ON s.run = r.id WHERE r.name = 'steady')"
-        reached = d.query(f"SELECT coalesce(max(sequence), -1) {of}")[0][0]
-        with open(".leash", "w", encoding="ascii") as f:
-            f.write(str(max(reached, 0) + AHEAD))
-        os.rename(".leash", "steady.leash")
-        return reached
-
     def wait_reached(self, d):
-        """Wait until the archive has what the steady guest has begun, and more: one packet in two rounds ends meanwhile."""
+        """Wait until the archive has what the steady guest has begun, and more."""
         begun = daemons.newest("rings/steady.ctf")
-        d.wait(lambda: self.loosen(d) > begun)
+        d.wait(lambda: d.loosen()["steady"] > begun)
 
     def last_stamp(self, d):
         """Return the time at which the newest bytes of the steady guest were copied, in seconds."""
@@ -99,7 +88,6 @@ class Killed(daemons.Case):
     def test_each_of_them(self):
         print(f"MPROF_SEED={self.seed}", file=sys.stderr)
         d = self.daemons(QUIET)
-        self.loosen(d)
         self.guests = {name: self.guest(name, options) for name, options in (STEADY, FAST)}
         d.wait(lambda: d.domain("steady") and d.domain("fast"))
         jobs = ["collector"] * KILLS + ["server"] * KILLS
@@ -107,7 +95,7 @@ class Killed(daemons.Case):
         number = 0
         victims = [self.next_victim()]
         for job in jobs:
-            self.loosen(d)
+            d.loosen()
             time.sleep(self.random.random() * 0.05)
             if job == "server":
                 self.kill_server(d)

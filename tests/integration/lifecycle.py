@@ -279,7 +279,8 @@ class Writers(daemons.Case):
         """A writer that holds only its mapping is a writer, also after another process has opened
         the file for writing and closed it."""
         d = self.daemons()
-        writer = self.writer_seen(d, "map", "--rate 100000 --size 524288")
+        writer = self.writer_seen(d, "map", "--rate 100000 --size 524288 --leash map.leash")
+        self.loosening(d)
         for _ in range(10):
             subprocess.run([sys.executable, "-c", "open('rings/map.ctf', 'r+b').close()"], check=True)
             time.sleep(0.05)

@@ -25,7 +25,7 @@ SOURCES = {
 
 def run(*words, code=0):
     """Run a command. Return what it printed: its output, or its errors if it shall fail."""
-    done = subprocess.run(words, capture_output=True, text=True, timeout=200, env={**os.environ, "DUNE_CACHE": "disabled"}, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env={**os.environ, "DUNE_CACHE": "disabled"}, check=False)
     assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
     assert code or not done.stderr, done.stderr
     return done.stderr if code else done.stdout

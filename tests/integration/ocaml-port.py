@@ -23,7 +23,7 @@ LWT_LIBRARIES = ["unix", "bigarray", "threads", "ocplib_endian", "lwt", "lwt_uni
 
 
 def ctl(*arguments):
-    done = subprocess.run([MPROFCTL, *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([MPROFCTL, *arguments], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
@@ -60,7 +60,7 @@ class Port(unittest.TestCase):
         return "./" + output
 
     def run_program(self, *command):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 

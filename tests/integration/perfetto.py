@@ -34,7 +34,7 @@ READERS = {"perfetto": perfettos.read, "fxt": fxts.read}
 
 
 def run(*arguments, stdin=None):
-    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=120)
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=300)
     return done.returncode, done.stdout, done.stderr.decode()
 
 

@@ -35,7 +35,8 @@ class Restarted(daemons.Case):
         """Restart several times. DOWN is the number of packets that the guest begins while no
         collector runs."""
         d = self.daemons()
-        writer = self.writer_seen(d, "busy", f"--rate {rate} --size {size}")
+        writer = self.writer_seen(d, "busy", f"--rate {rate} --size {size}{'' if down else ' --leash busy.leash'}")
+        self.loosening(d)
         for _ in range(3):
             self.archive_more(d)
             self.end(d, kill)

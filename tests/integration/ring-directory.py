@@ -130,7 +130,7 @@ class Replaced(Case):
         stop = threading.Event()
         old, new = self.begin("old"), None
         os.mkdir("next")
-        new = self.enterContext(Ring("next/new.ctf", base=9_000_000))
+        new = self.enterContext(Ring("next/new.ctf", 1 << 22, base=9_000_000))  # it holds minutes, so that no ring is lapped
 
         def write():
             while not stop.is_set():
@@ -166,7 +166,7 @@ class Replaced(Case):
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         self.assertEqual(done.returncode, 1)
         self.assertIn("dir:absent cannot be watched: error=No such file or directory", done.stderr)

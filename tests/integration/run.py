@@ -167,7 +167,7 @@ class Case(daemons.Case):
     def record(self, *arguments, code=0, **options):
         """Run a program of run-target to its end. Return its trace."""
         process = self.start(TARGET, *map(str, arguments), options=["--keep"], **options)
-        self.said = process.communicate(timeout=120)[0]
+        self.said = process.communicate(timeout=300)[0]
         self.assertEqual(process.returncode, code)
         return self.trace(process.pid)
 
@@ -289,7 +289,7 @@ class Behaviour(Case):
             shutil.rmtree("rings")
             os.mkdir("rings")
             process = self.start(TARGET, "signals", options=["--keep"])
-            self.assertEqual(process.wait(timeout=120), 0)
+            self.assertEqual(process.wait(timeout=300), 0)
 
     def test_exit_codes(self):
         for name in ("exit", "_exit"):
@@ -457,7 +457,7 @@ class Processes(Case):
                     print("refused")
         """
         process = self.start("sh", "-c", f'{sys.executable} -c "$0"; exec {TARGET} uncontended', script, options=["--keep"])
-        self.assertEqual(process.communicate(timeout=120)[0], "refused\nrefused\n")
+        self.assertEqual(process.communicate(timeout=300)[0], "refused\nrefused\n")
         trace = self.trace(process.pid)
         self.assertEqual(trace.counters["resident bytes"][-1], 0)
 
@@ -689,7 +689,7 @@ class Runtime(Case):
             process.stdin.close()
 
     def recorded(self, process):
-        process.communicate(timeout=120)
+        process.communicate(timeout=300)
         self.assertEqual(process.returncode, 0)
         directory = self.directory(process.pid)
         self.quiet(directory)
@@ -804,7 +804,7 @@ class Runtime(Case):
             print(struct.unpack("=IIQ", s.recv(16))[1])
         """
         process = self.start(sys.executable, "-c", script, options=["--keep"])
-        self.assertEqual(process.communicate(timeout=120)[0], "0\n")
+        self.assertEqual(process.communicate(timeout=300)[0], "0\n")
         self.quiet(self.directory(process.pid))
         self.assertEqual(self.opened(inotify).get("old", 0), 0)
 
@@ -826,7 +826,7 @@ class Runtime(Case):
                 s.recv(16)
         """
         process = self.start("sh", "-c", f'{sys.executable} -c "$0"; exec {TARGET} uncontended', script, options=["--keep"])
-        self.assertEqual(process.communicate(timeout=120)[0], "")
+        self.assertEqual(process.communicate(timeout=300)[0], "")
         trace = self.trace(process.pid)
         self.assertEqual(trace.counters["resident bytes"][-1], 0)
         with open("kept.events", "rb") as file:

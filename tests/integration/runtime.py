@@ -74,13 +74,13 @@ def oracle(name):
 
 
 def dump(*arguments):
-    done = subprocess.run([DUMP, *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([DUMP, *arguments], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.splitlines()
 
 
 def ctl(*arguments, stdin=None):
-    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=120)
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=300)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

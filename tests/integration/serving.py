@@ -19,7 +19,6 @@ import unittest
 
 import babeltrace2
 import daemons
-import launcher
 from daemons import Case, Ring, events_of, program, small_ring
 
 STOPPED = 503
@@ -33,16 +32,6 @@ class Served(Case):
         ring.add_slowly(events)
         d.wait(lambda: d.domain(name))
         return ring
-
-    def timed(self, d, most, *arguments, **options):
-        """Return an answer that came within MOST seconds. A busy machine gets two more tries."""
-        for _ in range(3):
-            began = time.monotonic()
-            answer = d.ask(*arguments, **options)
-            took = time.monotonic() - began
-            if took < most:
-                return answer
-        raise AssertionError(f"{arguments} took {took:.1f} s, at the third time")
 
     def test_what_is_archived(self):
         d = self.daemons()
@@ -233,28 +222,29 @@ class Served(Case):
                 self.assertEqual((helped, sample, kind == "counter"), (name, name, name.endswith("_total")))
 
     def test_collector_comes_and_goes(self):
-        """/readyz soon shows each change."""
+        """/readyz shows each change."""
         d = self.daemons()
-        self.assertEqual(self.timed(d, 2, "/readyz")[0], 200)
+        d.wait(lambda: d.ask("/readyz")[0] == 200)
         d.stop_collector()
-        self.assertEqual(self.timed(d, 2, "/readyz")[0], STOPPED)
+        self.assertEqual(d.ask("/readyz")[0], STOPPED)
         for stop in (d.stop_collector, d.kill_collector, d.stop_collector):
             d.start_collector()
-            self.assertEqual(self.timed(d, 2, "/readyz")[0], 200)
+            d.wait(lambda: d.ask("/readyz")[0] == 200)
             stop()
-            self.assertEqual(self.timed(d, 2, "/readyz")[0], STOPPED)
-            self.assertNotIn(b"mprofd_copied", self.timed(d, 2, "/metrics")[2])
+            self.assertEqual(d.ask("/readyz")[0], STOPPED)
+            self.assertNotIn(b"mprofd_copied", d.ask("/metrics")[2])
 
     def test_collector_stalls(self):
+        """The server waits for no collector that does not answer: these answers come while it is stopped."""
         d = self.daemons()
         shutil.copyfile(self.ring_file(), os.path.join(d.rings, "web.ctf"))
         d.wait(lambda: d.domain("web"))
         d.collector.send_signal(signal.SIGSTOP)
         try:
-            self.assertEqual(self.timed(d, 2, "/readyz")[0], STOPPED)
-            self.assertEqual(self.timed(d, 2, "/metrics")[0], 200)
-            self.assertEqual(self.timed(d, 2, "/v1/domains")[0], 200)
-            self.assertEqual(self.timed(d, 6, "/v1/captures/1?with=tail", "DELETE")[0] in (404, STOPPED), True)
+            self.assertEqual(d.ask("/readyz")[0], STOPPED)
+            self.assertEqual(d.ask("/metrics")[0], 200)
+            self.assertEqual(d.ask("/v1/domains")[0], 200)
+            self.assertEqual(d.ask("/v1/captures/1?with=tail", "DELETE")[0] in (404, STOPPED), True)
         finally:
             d.collector.send_signal(signal.SIGCONT)
         d.wait(lambda: d.ask("/readyz")[0] == 200)
@@ -265,21 +255,20 @@ class Served(Case):
         return "ring"
 
     def test_ready_while_everything_starts(self):
-        """Ask all the time, from before the socket exists: each answer comes within 2 s, and the time that the programs and this script
-        wait for a processor, and soon the status is 200."""
+        """Ask all the time, from before the socket exists: each question gets an answer, and once all has started the status is 200."""
         d = self.enterContext(daemons.Daemons())
         for first in ("collector", "server"):
-            took, codes, stop, before = [], [], threading.Event(), launcher.delayed()
+            codes, stop = [], threading.Event()
 
-            def ask(took=took, codes=codes, stop=stop):
+            def ask(codes=codes, stop=stop):
                 while not stop.is_set():
-                    began = time.monotonic()
                     try:
                         codes.append(d.ask("/readyz", timeout=daemons.HANGS)[0])
                     except (FileNotFoundError, ConnectionError):
                         time.sleep(0.001)
-                        continue
-                    took.append(time.monotonic() - began)
+                    except BaseException as error:
+                        codes.append(repr(error))
+                        raise
 
             asking = [threading.Thread(target=ask) for _ in range(3)]
             for thread in asking:
@@ -288,12 +277,8 @@ class Served(Case):
                 step()
             d.wait(lambda codes=codes: 200 in codes)
             stop.set()
-            # The threads that ask are counted while they live.
-            waited = launcher.delayed() - before + launcher.delayed(d.collector.pid) + launcher.delayed(d.server.pid)
             for thread in asking:
                 thread.join()
-            # The disk of a busy machine may stop a program for a moment: one late answer for each client is allowed.
-            self.assertLessEqual(sum(seconds > 2 + waited for seconds in took), len(asking), f"{max(took)} s, of which {waited} for processors")
             self.assertLessEqual(set(codes), {200, STOPPED})
             d.stop()
 

@@ -245,7 +245,7 @@ class Soak(daemons.Case):
             name = chance.choice(["chaos", "pattern", "honest"])
             what = chance.choice(["", "/packets", "/trace?last=100K", "/captures", "/ctf.tar?last=50K"])
             with contextlib.suppress(OSError, http.client.HTTPException):
-                status, _, body = self.host.ask(f"/v1/domains/{name}{what}", timeout=60)
+                status, _, body = self.host.ask(f"/v1/domains/{name}{what}", timeout=300)
                 self.figures[f"browsed_{status}"] += 1
                 if status not in (200, 404, 409, 410, 503):
                     self.figures.faults.append(f"{name}{what}: {status} {body[:200]!r}")

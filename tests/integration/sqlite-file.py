@@ -31,7 +31,7 @@ MARKER = "__should_resolve"
 
 
 def run(*arguments, code=0, stdin=None, text=False):
-    done = subprocess.run(arguments, input=stdin, capture_output=True, timeout=120, text=text)
+    done = subprocess.run(arguments, input=stdin, capture_output=True, timeout=300, text=text)
     if done.returncode != code:
         raise AssertionError(f"{arguments}: exit code {done.returncode} and not {code}: {done.stderr}")
     return done
@@ -517,7 +517,7 @@ class Files(Case):
             whole = file.read()
         self.assertEqual(run(MPROFCTL, "export", "small", "--to", "sqlite", "-o", "-").stdout, whole)
         with open("redirected", "wb") as file:
-            subprocess.run([MPROFCTL, "export", "small", "--to", "sqlite", "-o", "-"], stdout=file, check=True, timeout=120)
+            subprocess.run([MPROFCTL, "export", "small", "--to", "sqlite", "-o", "-"], stdout=file, check=True, timeout=300)
         with open("redirected", "rb") as file:
             self.assertEqual(file.read(), whole)
         told = run(MPROFCTL, "export", "small", "--to", "sqlite", code=1).stderr
@@ -539,11 +539,11 @@ class Files(Case):
             done = subprocess.run(
                 ["sh", "-c", 'ulimit -f 64; trap "" XFSZ; exec "$@"', "-", MPROFCTL, "export", "small", "--to", "sqlite", *output],
                 capture_output=True,
-                timeout=120,
+                timeout=300,
             )
             self.assertEqual(done.returncode, 1)
             self.assertIn(b"File too large", done.stderr)
-        done = subprocess.run([MPROFCTL, "export", "small", "--to", "sqlite", "-o", "/dev/full"], capture_output=True, timeout=120)
+        done = subprocess.run([MPROFCTL, "export", "small", "--to", "sqlite", "-o", "/dev/full"], capture_output=True, timeout=300)
         self.assertEqual((done.returncode, b"No space left" in done.stderr), (1, True), done.stderr)
         run(MPROFCTL, "export", "file:none", "--to", "sqlite", code=4)
         with open("small", "rb") as file:

@@ -26,7 +26,7 @@ PUBLIC = ["public/"] if os.path.isdir(f"{REFERENCE}/public") else []
 
 
 def run(*arguments, stdin=None):
-    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=60)
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=300)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -62,7 +62,7 @@ class Tails(daemons.Case):
         done = subprocess.run(
             [program("mprofctl"), "--host", f"unix:{self.d.socket}", *arguments],
             capture_output=True,
-            timeout=60,
+            timeout=300,
             env={**os.environ, "BROWSER": "true"},
         )
         if b"without the viewer" in done.stderr:
@@ -194,7 +194,7 @@ class Tails(daemons.Case):
         """The verbs that follow a trace have the events behind the damage, too, and say how much was cut."""
         wanted = self.damaged()
         for verb in ["dump", "--follow", "web"], ["follow", "web", "-o", "followed.ctf"]:
-            done = subprocess.run([program("mprofctl"), "--host", f"unix:{self.d.socket}", *verb], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([program("mprofctl"), "--host", f"unix:{self.d.socket}", *verb], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("note: web: 43 unproven bytes were cut: they cannot be its events", done.stderr)
             if verb[0] == "dump":
@@ -314,7 +314,7 @@ class Tails(daemons.Case):
         self.assertFalse(capture["complete"])
         self.assertEqual(len(daemons.events_of(self.d.get("/v1/captures/1/trace?stream=5"))), len(PROVEN))
         for verb, out, code in ("show", 1, 0), ("why", 2, 0):
-            done = subprocess.run([program("mprofctl"), "--host", f"unix:{self.d.socket}", verb, "1"], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([program("mprofctl"), "--host", f"unix:{self.d.socket}", verb, "1"], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, code, done)
             self.assertIn("lost stream 4 of the capture", [done.stdout, done.stderr][out - 1])
 

@@ -56,11 +56,14 @@ class Served(daemons.Case):
 
     def check(self, events, uncertainty):
         """Check wall times against the host's monotonic time in the labels."""
-        between = time.time_ns() - time.monotonic_ns()
-        late = [wall - truth - between for wall, truth in events]
-        # The two clocks of the host move against each other a little.
-        self.assertGreaterEqual(min(late), -10_000_000)
-        self.assertLessEqual(max(late), (20 * S if uncertainty is None else int(uncertainty)) + 10_000_000)
+        before = time.time_ns()
+        mono = time.monotonic_ns()
+        after = time.time_ns()
+        # The two clocks of the host move against each other a little, and a slow machine may stop mprofd between its readings of both.
+        # bundle.py compares the monotonic clocks alone, to the nanosecond.
+        self.assertGreaterEqual(min(wall - truth - (before - mono) for wall, truth in events), -S)
+        bound = time.monotonic_ns() - min(truth for _, truth in events) if uncertainty is None else int(uncertainty)
+        self.assertLessEqual(max(wall - truth - (after - mono) for wall, truth in events), bound + S)
 
     def unpack(self, d, name):
         data = d.get(f"/v1/domains/{name}/ctf.tar")

@@ -86,7 +86,7 @@ class Case(unittest.TestCase):
             cwd=self.work,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
             **more,
         )
@@ -714,7 +714,7 @@ class Daemon(Case):
         self.guest()
         self.ok("fetch", "web", "-o", "/dev/null")
         self.assertFalse(os.path.exists("/dev/null.clock.json"))
-        done = subprocess.run([mprofctl, "--host", self.host, "fetch", "web", "-o", "-"], cwd=self.work, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([mprofctl, "--host", self.host, "fetch", "web", "-o", "-"], cwd=self.work, capture_output=True, timeout=300, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, self.answers["/v1/domains/web/trace"]))
         self.assertEqual([name for name in os.listdir(self.work) if "clock" in name], [])
 

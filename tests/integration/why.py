@@ -28,7 +28,7 @@ PUBLIC = os.path.join(unpack.REFERENCE, "public")
 
 
 def run(*arguments, stdin=None):
-    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=60)
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=300)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

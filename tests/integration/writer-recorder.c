@@ -128,27 +128,24 @@ static void run(struct recording *r, uint64_t rate, uint64_t until, uint64_t cou
 int main(int argc, char **argv)
 {
 	uint64_t size = 65536, packets = 0, rate = 0, seconds = 0, count = 0;
-	const char *ring = NULL, *truth = NULL;
-	static const struct option options[] = {{"ring", required_argument, NULL, 0},
-						{"truth", required_argument, NULL, 0},
-						{"size", required_argument, NULL, 0},
-						{"packets", required_argument, NULL, 0},
-						{"rate", required_argument, NULL, 0},
-						{"seconds", required_argument, NULL, 0},
-						{"events", required_argument, NULL, 0},
-						{"seed", required_argument, NULL, 0},
-						{0}};
+	const char *ring = NULL, *truth = NULL, *after = NULL;
+	static const struct option options[] = {
+		{"ring", required_argument, NULL, 0},	 {"truth", required_argument, NULL, 0},
+		{"after", required_argument, NULL, 0},	 {"size", required_argument, NULL, 0},
+		{"packets", required_argument, NULL, 0}, {"rate", required_argument, NULL, 0},
+		{"seconds", required_argument, NULL, 0}, {"events", required_argument, NULL, 0},
+		{"seed", required_argument, NULL, 0},	 {0}};
 	struct recording r = {0};
-	uint64_t *const numbers[] = {NULL, NULL, &size, &packets, &rate, &seconds, &count, &r.random};
-	const char **const texts[] = {&ring, &truth};
+	uint64_t *const numbers[] = {NULL, NULL, NULL, &size, &packets, &rate, &seconds, &count, &r.random};
+	const char **const texts[] = {&ring, &truth, &after};
 	struct mprof_recorder_file file;
 	enum mprof_recorder_status status;
 
 	writer_options(argc, argv, options, numbers, texts);
 	if (!ring || size > MPROF_RING_BYTES_MAX)
-		writer_die("Usage: writer-recorder --ring FILE [--truth FILE] [--size BYTES] [--packets N] [--rate "
-			   "BYTES/S]\n"
-			   "       [--seconds N] [--events N] [--seed N]");
+		writer_die(
+			"Usage: writer-recorder --ring FILE [--truth FILE] [--after FILE, which is waited for]\n"
+			"       [--size BYTES] [--packets N] [--rate BYTES/S] [--seconds N] [--events N] [--seed N]");
 	r.truth = truth ? fopen(truth, "we") : NULL;
 	if ((truth && !r.truth) || mprof_recorder_file_open(&file, ring, size) < 0)
 		writer_die("%s: cannot be made", ring);
@@ -157,6 +154,8 @@ int main(int argc, char **argv)
 	if (status != MPROF_RECORDER_OK)
 		writer_die("%s", mprof_recorder_status_text(status));
 	writer_catch_end();
+	while (after && !writer_ended && access(after, F_OK) < 0)
+		writer_sleep(NS_PER_S / 1000);
 	run(&r, rate, seconds ? writer_now() + seconds * NS_PER_S : 0, count);
 	if (r.truth && fclose(r.truth) != 0)
 		writer_die("%s: %s", truth, strerror(errno));
