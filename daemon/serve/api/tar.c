@@ -272,7 +272,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	}
 	snprintf(etag, sizeof(etag), "\"%016" PRIx64 "-%" PRIx64 "-tar\"", hash, total);
 	if (match && request_etag_matches(match, etag)) {
-		response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+		response = MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
 		if (response)
 			MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 		return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);

@@ -213,7 +213,7 @@ static enum outcome send_body(struct exchange *x, struct download *d)
 static enum outcome send_not_modified(struct exchange *x, struct download *d)
 {
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+		MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
 
 	if (response)
 		add_plan_headers(x, d, response);

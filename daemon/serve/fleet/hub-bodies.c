@@ -245,7 +245,7 @@ static enum outcome send_file(struct exchange *x, int fd, uint64_t total)
 	if (status == RANGE_PART)
 		code = MHD_HTTP_PARTIAL_CONTENT;
 	response = code == MHD_HTTP_NOT_MODIFIED
-			   ? MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT)
+			   ? MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT)
 			   : MHD_create_response_from_fd_at_offset64(last - first + 1, fd, first);
 	if (!response || code == MHD_HTTP_NOT_MODIFIED)
 		close(fd);
