@@ -15,7 +15,10 @@ struct known {
 
 /* Read the list in the file PATH. Return false on an error, which has been printed. */
 bool known_read(struct known *k, const char *path);
-/* Return whether SENTENCE is wrong in F, of COUNT histories, and not known, or more often than is known. */
+/*
+ * Return whether SENTENCE is wrong in F, of COUNT histories, and not known, or more often than is known. A hundred histories and
+ * more may have one wrong history beyond what is known.
+ */
 bool known_is_new(const struct known *k, const struct figures *f, enum sentence sentence, uint64_t count);
 /* Return whether all wrong sentences of F, of COUNT histories, are known, and no more frequent. Print the others. */
 bool known_allows(const struct known *k, const struct figures *f, uint64_t count);
