@@ -34,6 +34,12 @@ def program(name):
     return launcher.path(BUILD, name)
 
 
+def sanitized():
+    """Return whether the programs have sanitizers: these need more than the reader of captures may have."""
+    with open(os.path.join(BUILD, "meson-info/intro-buildoptions.json"), encoding="utf-8") as f:
+        return next(option["value"] for option in json.load(f) if option["name"] == "b_sanitize") != "none"
+
+
 class Lost(Exception):
     """An answer with an error status."""
 
@@ -205,8 +211,9 @@ class Daemons:
             raise AssertionError(f"{name} has not ended: {self.run_list(name)}") from error
 
     def wait_read(self):
-        """Wait until the reader has read each capture, or could not: its answers change then."""
-        self.wait(lambda: all(c["cause"] or c["failure"] for c in self.json("/v1/captures?limit=1000")["captures"]))
+        """Wait until the reader has read each capture, or could not: answers change then. With sanitizers it cannot run."""
+        if not sanitized():
+            self.wait(lambda: all(c["cause"] or c["failure"] for c in self.json("/v1/captures?limit=1000")["captures"]))
 
     def wait_archived(self, ring, name, n):
         """Write events slowly until N of them are archived. Later events prove those that came
