@@ -99,7 +99,9 @@ class Slow(daemons.Case):
         d = self.daemons(CONFIG)
         names = [f"guest-{i}" for i in range(8)]
         options = f"--size 1048576 --rate {RATE}".split()
-        guests = {n: self.writer("writer-legacy", "--ring", f"rings/{n}.ctf", "--truth", f"{n}.truth", "--leash", f"{n}.leash", *options) for n in names}
+        guests = {
+            n: self.writer("writer-legacy", "--ring", f"rings/{n}.ctf", "--truth", f"{n}.truth", "--leash", f"{n}.leash", *options) for n in names
+        }
         self.loosening(d)
         for name in names:
             d.wait(lambda name=name: d.domain(name) and d.domain(name)["streams"][0]["packets"] > 1)

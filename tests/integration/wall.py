@@ -714,7 +714,9 @@ class Daemon(Case):
         self.guest()
         self.ok("fetch", "web", "-o", "/dev/null")
         self.assertFalse(os.path.exists("/dev/null.clock.json"))
-        done = subprocess.run([mprofctl, "--host", self.host, "fetch", "web", "-o", "-"], cwd=self.work, capture_output=True, timeout=300, check=False)
+        done = subprocess.run(
+            [mprofctl, "--host", self.host, "fetch", "web", "-o", "-"], cwd=self.work, capture_output=True, timeout=300, check=False
+        )
         self.assertEqual((done.returncode, done.stdout), (0, self.answers["/v1/domains/web/trace"]))
         self.assertEqual([name for name in os.listdir(self.work) if "clock" in name], [])
 

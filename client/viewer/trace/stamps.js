@@ -23,7 +23,11 @@ const ns = (text) => (/^\d{1,20}$/.test(text ?? "") ? BigInt(text) : null);
 
 /* The right time counts, if the host knows that its clock was wrong. */
 function stamp(it) {
-	return [ns(it?.mono), realNs(it?.real_corrected ?? it?.real), Number.isInteger(it?.offset) ? BigInt(it.offset) : null];
+	return [
+		ns(it?.mono),
+		realNs(it?.real_corrected ?? it?.real),
+		Number.isInteger(it?.offset) ? BigInt(it.offset) : null,
+	];
 }
 
 const NEWEST_MAX = 5; /* MPROF_CLOCKS_POLLS */

@@ -53,7 +53,11 @@ class Unikernels:
         need(not expected or re.search(expected, after[0]), f"{name}: {after}")
 
     def lives(self):
-        @self.check("mprofd collects the ring of a PVH guest: its threads, semaphores, event channels and requests to XenStore", "unikernels_publish", "unikernels_work")
+        @self.check(
+            "mprofd collects the ring of a PVH guest: its threads, semaphores, event channels and requests to XenStore",
+            "unikernels_publish",
+            "unikernels_work",
+        )
         def _():
             live = self.judge.load("uk-live.json")
             for how, domain in live.items():
