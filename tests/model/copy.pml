@@ -126,7 +126,7 @@ inline place(seq, slot, off, units, serial)
 #define LOWER(s) (N * CAP + N + (s))	 /* count and low half */
 #define UPPER(s) (N * CAP + 2 * N + (s)) /* high half */
 #define STAMPA(s) (N * CAP + 3 * N + (s))
-#define STAMPB(s) (N * CAP + 4 * N + (s)) /* and the packet's first byte */
+#define STAMPB(s) (N * CAP + 4 * N + (s))
 byte bplace[BUFFER], bcount[BUFFER], bvalue[BUFFER], bn;
 
 #define STORE(place_, count_, value_) \
@@ -157,12 +157,7 @@ proctype memory()
 			:: bplace[j] == LOWER(s) -> count[s] = bcount[j]; low[s] = bvalue[j]
 			:: bplace[j] == UPPER(s) -> high[s] = bvalue[j]
 			:: bplace[j] == STAMPA(s) -> stampa[s] = bvalue[j]
-			:: bplace[j] == STAMPB(s) ->
-				stampb[s] = bvalue[j];
-				if
-				:: bcount[j] > 0 -> body[s * CAP] = bcount[j]
-				:: else
-				fi
+			:: bplace[j] == STAMPB(s) -> stampb[s] = bvalue[j]
 			fi;
 			bn--;
 			do
@@ -187,12 +182,13 @@ inline unit(seq, slot, off, i, serial)
 	if
 	:: off + i == 0 ->
 		STORE(STAMPA(slot), 0, serial / T);
-		STORE(STAMPB(slot), seq + 1, serial % T);
+		STORE(STAMPB(slot), 0, serial % T);
 #ifndef NO_RELEASE_STAMP
 		RELEASE
 #endif
-	:: else -> STORE(slot * CAP + off + i, seq + 1, 0)
-	fi
+	:: else
+	fi;
+	STORE(slot * CAP + off + i, seq + 1, 0)
 #else
 	if
 	:: off + i == 0 ->
@@ -769,6 +765,10 @@ look:
 		nextslot = (act + 1) % N;
 		idle = false
 	};
+#if defined(WEAK) && defined(DEATH)
+	/* Whoever has learned of the death sees all that the writer had stored. */
+	(!dead || bn == 0);
+#endif
 	HEADER(nextslot);
 	atomic {
 		if
@@ -942,7 +942,8 @@ take:	/* ring-copy.c ring_take: copy up to the mark before the last, in the pack
 		:: count[CURSLOT] != curseq % M -> goto changed
 #endif
 #ifndef NO_SIZE
-		:: count[CURSLOT] == curseq % M && SIZE == 0 -> goto changed
+		/* The size of the active packet may be half stored. */
+		:: count[CURSLOT] == curseq % M && SIZE == 0 && curseq != act -> goto changed
 #endif
 #ifndef NO_STAMP
 		:: count[CURSLOT] == curseq % M && stamp + 1 != first[CURSLOT] -> goto changed
