@@ -20,7 +20,6 @@
  *   quiet    nothing is logged
  *   keyless  no TLS session exists
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <microhttpd.h>
@@ -31,6 +30,8 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "break.h"
 
 #define HELD_MOST    1024u
 #define TURNS_LATE   3u
@@ -65,23 +66,6 @@ static struct {
 	void *request;
 	enum MHD_RequestTerminationCode code;
 } completion;
-
-static bool breaks(const char *how)
-{
-	const char *chosen = getenv("MPROF_BREAK");
-
-	return chosen && strcmp(chosen, how) == 0;
-}
-
-/* Return the function NAME of the real library. */
-static void *real(const char *name)
-{
-	void *found = dlsym(RTLD_NEXT, name);
-
-	if (!found)
-		abort();
-	return found;
-}
 
 /* Add the connection. If it is refused, leave a copy of its descriptor in FD's place. */
 static enum MHD_Result add_open(struct MHD_Daemon *daemon, int fd, const struct sockaddr *address, socklen_t bytes)

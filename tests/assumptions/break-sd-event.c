@@ -14,15 +14,15 @@
  *   forgets   sd_event_exit() before the loop does nothing
  *   number    a signal without a handler ends the loop with the signal's number
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
 #include <time.h>
+
+#include "break.h"
 
 #define SOURCES_MOST 16u
 #define TURNS	     8u /* more than a test has work for */
@@ -37,23 +37,6 @@ static size_t n_handlers;
 static bool is_running;		  /* sd_event_loop() */
 static bool is_ended, is_ignored; /* sd_event_exit() was called: with this code; before the loop */
 static int exit_code;
-
-static bool breaks(const char *how)
-{
-	const char *chosen = getenv("MPROF_BREAK");
-
-	return chosen && strcmp(chosen, how) == 0;
-}
-
-/* Return the function NAME of the real library. */
-static void *real(const char *name)
-{
-	void *found = dlsym(RTLD_NEXT, name);
-
-	if (!found)
-		abort();
-	return found;
-}
 
 /* ---- descriptors ------------------------------------------------------------------------------ */
 

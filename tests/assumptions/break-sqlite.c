@@ -12,30 +12,12 @@
  *   corrupt   what a reader cannot do is an error of the file
  *   loses     an INSERT outside of a transaction begins one
  */
-#include <dlfcn.h>
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static bool breaks(const char *how)
-{
-	const char *chosen = getenv("MPROF_BREAK");
-
-	return chosen && strcmp(chosen, how) == 0;
-}
-
-/* Return the function NAME of the real library. */
-static void *real(const char *name)
-{
-	void *found = dlsym(RTLD_NEXT, name);
-
-	if (!found)
-		abort();
-	return found;
-}
+#include "break.h"
 
 int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *zDb, int eMode, int *pnLog, int *pnCkpt)
 {

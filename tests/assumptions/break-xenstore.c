@@ -9,31 +9,14 @@
  *   rooted   only root can watch
  *   times    a call that fails says ETIMEDOUT
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <xenstore.h>
 
-static bool breaks(const char *how)
-{
-	const char *chosen = getenv("MPROF_BREAK");
-
-	return chosen && strcmp(chosen, how) == 0;
-}
-
-/* Return the function NAME of the real library. */
-static void *real(const char *name)
-{
-	void *found = dlsym(RTLD_NEXT, name);
-
-	if (!found)
-		abort();
-	return found;
-}
+#include "break.h"
 
 static void *sleep_for_ever(void *context)
 {
