@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-# What a library of break-LIBRARY.c may do, and the assumptions that do not hold then. The second program of xenctrl.c sees another Xen.
+# The ways in which a library of break-LIBRARY.c breaks, and the assumptions that do not hold then. The second program of xenctrl.c sees another Xen.
 BROKEN = {
     "microhttpd": {
         "never": ["mhd-announced", "mhd-announced-before-request", "mhd-stop-closes"],

@@ -36,7 +36,7 @@ struct query {
 	uint8_t *chosen;	   /* flags of each thread */
 	uint32_t n;		   /* number of answers, also of those beyond MAX */
 	uint32_t max;		   /* most answers that are given */
-	/* What the first MAX answers are about. One about a single thread has only THREAD. */
+	/* The subjects of the first MAX answers. One about a single thread has only THREAD. */
 	struct mprof_waits_group *asked;
 	/* Number of threads that the program marked to be resolved. */
 	uint32_t marked;
@@ -237,7 +237,7 @@ static int query_print(struct query *q, struct trace_args *from)
 	report = report_of(q, &from->in);
 	if (from->ctl->json)
 		return print_json(&report, &from->timing);
-	/* What ran last is told if the guest crashed or may have crashed. */
+	/* The threads that ran last are told if the guest crashed or may have crashed. */
 	return why_show(&report, &from->timing,
 			end_reason_is_crash(from->ctl, left->at[0], &from->selection) ? &q->modeller : NULL);
 }

@@ -1,4 +1,4 @@
-/* What the answers have in common as JSON: threads, texts of a model, holes, stories. */
+/* The JSON that answers have in common: threads, texts of a model, holes, stories. */
 #ifndef TRACE_ANSWER_JSON_H
 #define TRACE_ANSWER_JSON_H
 

@@ -36,7 +36,7 @@ struct mprof_why_report {
 	uint32_t n;
 	uint32_t left_out;	 /* number of further answers */
 	uint64_t should_resolve; /* number of threads that the program marked to be resolved */
-	/* What the reader of the trace has counted. */
+	/* Counts of the reader of the trace. */
 	uint64_t lost_packets;
 	uint64_t cut_bytes;
 	uint64_t damages;

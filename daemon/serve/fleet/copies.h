@@ -32,8 +32,8 @@ struct copy_key {
 	int64_t capture;
 	int32_t recording;
 	/*
-	 * Of the capture's stamp, as the hub knows it, ns: a copy has the corrections that the hub knew when it was made, so
-	 * another one is made when the hub knows better.
+	 * Correction of the capture's stamp, as the hub knows it, ns. A copy has the corrections that the hub knew when it
+	 * was made, so another one is made when the hub knows better.
 	 */
 	int64_t correction;
 };

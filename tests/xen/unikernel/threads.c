@@ -81,7 +81,7 @@ void thread_create(const char *name, void (*function)(void *argument), void *arg
 	while (threads[i].state != THREAD_FREE)
 		if (++i == THREADS)
 			panic("too many threads");
-	/* What thread_switch() pops: six registers, the address to return to; above it, an address that nobody uses. */
+	/* Popped by thread_switch(): six registers, the address to return to; above it, an address that nobody uses. */
 	top = (uint64_t *)(stacks[i] + STACK);
 	top[-1] = 0;
 	top[-2] = (uintptr_t)begin;
