@@ -22,8 +22,10 @@
  * with the old high half: a size that is too small. It never sees a greater low half with that high
  * half, so the rule of confirmed positions (schema/mprof/ring.h) never accepts that size as the end
  * of an event. The opposite order would show sizes that are too big and that later become
- * believable. The size of a packet being reused could fall to any value; the recorder therefore
- * zeroes the first timestamp first, which ends the old packet for every reader.
+ * believable. A packet being reused shows the low half 240 with the old high half in the same way. It
+ * keeps its first timestamp until its size is 240 in both halves: a reader that comes to the packet in
+ * between would take another first timestamp for the true one. The reader knows the low half of a
+ * packet that is being emptied (ring-follow.c).
  *
  * The recorder reads nothing back from the ring except the two bytes of rule 3, and what
  * mprof_recorder_continue() finds.
@@ -85,14 +87,6 @@ static void header_publish(uint8_t *p, uint16_t count, uint32_t content)
 	__atomic_store_n((uint64_t *)(void *)(p + COUNT_AT), little64(word), __ATOMIC_RELAXED);
 }
 
-/*
- * Mark packet P as empty before it is reused. The header keeps COUNT, the count of the old content.
- */
-static void header_withdraw(uint8_t *p, uint16_t count)
-{
-	header_publish(p, count, MPROF_PACKET_HEADER_BYTES);
-}
-
 #else
 #define WHOLE_SIZES false
 
@@ -123,14 +117,15 @@ static void header_publish(uint8_t *p, uint16_t count, uint32_t content)
 	store_high(p, bits);
 }
 
+#endif
+
+/*
+ * Mark packet P as empty before it is reused. The header keeps COUNT, the count of the old content.
+ */
 static void header_withdraw(uint8_t *p, uint16_t count)
 {
-	mprof_store64(p + FIRST_AT, 0);
-	release();
 	header_publish(p, count, MPROF_PACKET_HEADER_BYTES);
 }
-
-#endif
 
 /* Most events need neither: kept out of the path of the others, which then needs fewer registers. */
 #define RARE	  __attribute__((noinline, cold))

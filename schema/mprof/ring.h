@@ -39,8 +39,9 @@
  *                the size 240, the writer has just begun to overwrite that packet.
  *
  * The recorder's packets begin at multiples of 8 bytes, and the last packet takes the remainder. On
- * a machine without an atomic 8-byte store, the recorder sets the first timestamp to 0 before it
- * stores the size 240; and it stores count and low half at once, then the high half.
+ * a machine without an atomic 8-byte store, the recorder stores count and low half at once, then the
+ * high half. So the low half 240 with a high half that is not 0 is a size, or a packet that is being
+ * emptied. (Until November 2026 such a recorder set the first timestamp to 0 before the size 240.)
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H

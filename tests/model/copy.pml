@@ -117,7 +117,7 @@ inline place(seq, slot, off, units, serial)
  * A writer whose stores become visible in any order, as Armv8 allows: they wait in a buffer, and the process memory()
  * makes one after the other visible. Stores to one place keep their order. A release fence waits until the buffer is empty:
  * the writer loads nothing, so that is the same as to order the stores before it and behind it. A full buffer delays the writer;
- * BUFFER is more than our recorder stores between two fences.
+ * BUFFER is more than our recorder stores between two fences. mirage-profile has no fence: BUFFER is how many stores wait at most.
  */
 #ifndef BUFFER
 #define BUFFER 5
@@ -127,6 +127,8 @@ inline place(seq, slot, off, units, serial)
 #define UPPER(s) (N * CAP + 2 * N + (s)) /* high half */
 #define STAMPA(s) (N * CAP + 3 * N + (s))
 #define STAMPB(s) (N * CAP + 4 * N + (s))
+#define COUNT(s)  (N * CAP + 5 * N + (s))
+#define LOW(s)	  (N * CAP + 6 * N + (s)) /* low half alone */
 byte bplace[BUFFER], bcount[BUFFER], bvalue[BUFFER], bn;
 
 #define STORE(place_, count_, value_) \
@@ -158,6 +160,8 @@ proctype memory()
 			:: bplace[j] == UPPER(s) -> high[s] = bvalue[j]
 			:: bplace[j] == STAMPA(s) -> stampa[s] = bvalue[j]
 			:: bplace[j] == STAMPB(s) -> stampb[s] = bvalue[j]
+			:: bplace[j] == COUNT(s) -> count[s] = bcount[j]
+			:: bplace[j] == LOW(s) -> low[s] = bvalue[j]
 			fi;
 			bn--;
 			do
@@ -183,7 +187,7 @@ inline unit(seq, slot, off, i, serial)
 	:: off + i == 0 ->
 		STORE(STAMPA(slot), 0, serial / T);
 		STORE(STAMPB(slot), 0, serial % T);
-#ifndef NO_RELEASE_STAMP
+#if defined(RECORDER) && !defined(NO_RELEASE_STAMP)
 		RELEASE
 #endif
 	:: else
@@ -222,14 +226,24 @@ inline length(units)
 
 #ifndef RECORDER
 
+#ifdef WEAK
+#define SET_COUNT(value) STORE(COUNT(wslot), value, 0)
+#define SET_LOW(value)	 STORE(LOW(wslot), 0, value)
+#define SET_HIGH(value)	 STORE(UPPER(wslot), 0, value)
+#else
+#define SET_COUNT(value) count[wslot] = value
+#define SET_LOW(value)	 low[wslot] = value
+#define SET_HIGH(value)	 high[wslot] = value
+#endif
+
 /* mirage-profile.  A new packet: count, low half, high half. */
 inline turn(need)
 {
 	if
 	:: wused + need > CAP ->
-		atomic { next_packet(); count[wslot] = wseq % M };
-		low[wslot] = 0;
-		high[wslot] = 0
+		atomic { next_packet(); SET_COUNT(wseq % M) };
+		SET_LOW(0);
+		SET_HIGH(0)
 	:: else
 	fi
 }
@@ -237,8 +251,8 @@ inline turn(need)
 inline gc_event()
 {
 	turn(1);
-	atomic { place(gcseq, gcslot, gcoff, 1, gcserial); low[wslot] = wused % R };
-	high[wslot] = wused / R;
+	atomic { place(gcseq, gcslot, gcoff, 1, gcserial); SET_LOW(wused % R) };
+	SET_HIGH(wused / R);
 	unit(gcseq, gcslot, gcoff, 0, gcserial);
 	atomic { gcseq = 0; gcslot = 0; gcoff = 0; gcserial = 0 }
 }
@@ -257,9 +271,9 @@ proctype writer() provided (!dead)
 			place(seq, slot, off, units, serial);
 			gopen = seq;
 			gopenat = off;
-			low[wslot] = wused % R
+			SET_LOW(wused % R)
 		};
-		high[wslot] = wused / R;
+		SET_HIGH(wused / R);
 		do
 		:: i == units -> break
 #ifdef GC_ANYWHERE
@@ -280,7 +294,7 @@ proctype writer() provided (!dead)
 
 /*
  * Our recorder.  A recycled packet is emptied under its old count, then the event is written, then count and size appear.
- * RECORDER 1: count and size are one store; 2: count and low half are one, the high half follows, and the first timestamp goes first.
+ * RECORDER 1: count and size are one store; 2: count and low half are one, and the high half follows.
  */
 inline turn(need)
 {
@@ -292,11 +306,6 @@ inline turn(need)
 #ifdef EMPTY_LATE
 			skip
 #elif defined(WEAK) && RECORDER == 2
-			STORE(STAMPA(wslot), 0, 0);
-			STORE(STAMPB(wslot), 0, 0);
-#ifndef NO_RELEASE_ZERO
-			RELEASE;
-#endif
 			STORE(LOWER(wslot), (wseq - N) % M, 0);
 #ifndef NO_RELEASE_HALF
 			RELEASE;
@@ -311,8 +320,10 @@ inline turn(need)
 			RELEASE
 #endif
 #elif RECORDER == 2
+#ifdef ZERO_FIRST
 			stampa[wslot] = 0;
 			stampb[wslot] = 0;
+#endif
 			low[wslot] = 0;
 			high[wslot] = 0
 #else
@@ -855,6 +866,13 @@ moved:	/* ring-follow.c step_moved: the final size of the packet that the writer
 	atomic { whole = true; hcount = act % M; hhigh = candhigh; hlow = candlow };
 #else
 	HEADER(slot);
+#endif
+#if defined(RECORDER) && RECORDER == 2 && !defined(HALF_EMPTY)
+	/* ring-follow.c being_emptied: the high half may be the old one. */
+	if
+	:: whole && hcount == act % M && hlow == 0 && count[(act + N - 1) % N] == (act + N - 1) % M -> goto lapped
+	:: else
+	fi;
 #endif
 	atomic {
 		if

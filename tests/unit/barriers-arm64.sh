@@ -56,7 +56,7 @@ want record_two 'st[a-z]* .*;dmb ish;.*str x[0-9]+,' "release between an event a
 want mprof_recorder_init 'dmb ish;.*str .*;dmb ish;' "release around the magics"
 compile client/recorder/recorder.c -O2 -ffreestanding -DMPROF_RECORDER_HALVES
 want record_one 'dmb ish;.*str w[0-9]+,.*;dmb ish;.*strh ' "release between the halves of a size"
-want packet_turn 'stu?r xzr,.*;dmb ish;.*str w[0-9]+,.*;dmb ish;.*strh .*;dmb ish;' "release behind the first timestamp 0, and between the halves of a size"
+want packet_turn 'str w[0-9]+,.*;dmb ish;.*strh .*;dmb ish;' "release between the halves of an emptied packet's size, and behind them"
 compile daemon/ring/memory.c -O2
 want array_load 'ld[a-z]* .*;dmb ishld;' "acquire behind the loads"
 want file_load 'dmb ishld;' "acquire behind the loads"

@@ -155,6 +155,7 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 		low_stored = 0;
 		CHECK_EQ_UINT(offset - packet, HIGH_AT);
 		CHECK(!changed(packet + COUNT_AT, packet + COUNT_AT + 4));
+		CHECK(formatting || !changed(packet + FIRST_AT, packet + ROOM));
 		return;
 	}
 	CHECK_EQ_UINT(bytes, 4);
@@ -165,8 +166,9 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 		return;
 	CHECK(recorder.busy);
 	if (low == MPROF_PACKET_EMPTY_BITS) {
+		/* A reader that still sees the old size also sees the old first timestamp. */
 		withdrawals++;
-		CHECK_EQ_UINT(mprof_load64(fenced + packet + FIRST_AT), 0);
+		CHECK(mprof_load64(fenced + packet + FIRST_AT) != 0);
 		CHECK(!changed(packet + FIRST_AT, packet + ROOM));
 		CHECK_EQ_UINT(value & 0xffff, mprof_load16(ring + packet + COUNT_AT));
 	} else {
