@@ -470,12 +470,12 @@ static void test_begin(void)
 
 static uint64_t seed = 1;
 
-static uint64_t chance(uint64_t below)
+static size_t chance(size_t below)
 {
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
 	seed ^= seed << 17;
-	return seed % below;
+	return (size_t)(seed % below);
 }
 
 /* Make a packet of random events from *TIME on, with COUNT. AT has RESUME_EVENTS + 1 offsets: of the events and of the end. */
