@@ -137,6 +137,17 @@ static void test_clock(void)
 	CHECK_EQ_UINT(ask(MPROF_COVERAGE_SIGNAL, 60, 200).from, 50);
 	CHECK_EQ_UINT(ask(MPROF_COVERAGE_SIGNAL, 60, 200).to, 100);
 	mprof_model_free(model);
+	/* The last time of the second ring may be before the first one's, or behind it: since when they sleep is unknown. */
+	begin(2);
+	declare(0, ALL | MPROF_DECLARES_FIRST);
+	does(0, 100, MPROF_EVENT_switch, 1, 0);
+	does(0, 50, MPROF_EVENT_switch, -1, 0);
+	declare(1, ALL | MPROF_DECLARES_FIRST);
+	does(1, 90, MPROF_EVENT_switch, 2, 0);
+	does(1, 95, MPROF_EVENT_switch, -1, 0);
+	finish();
+	CHECK_EQ_UINT(mprof_coverage_asleep(mprof_model_view(model), 0), UINT64_MAX);
+	mprof_model_free(model);
 }
 
 static void test_dropped(void)

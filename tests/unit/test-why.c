@@ -67,7 +67,7 @@ static void test_missed_signal(void)
 
 	TELL(&s, lines);
 	a = ask(&s, 1);
-	CHECK_EQ_INT(a.verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_IDLE_OR_MISSED);
 	CHECK_EQ_INT(id_of(&s, a.root), 2);
 	CHECK_EQ_INT(id_of(&s, a.condition), 9);
 	CHECK_EQ_UINT(a.links, 1);
@@ -466,8 +466,8 @@ static void test_semaphore_keeps_signals(void)
 }
 
 /*
- * A thread that was woken through the condition before may have seen what the last signal was for: it is idle, or
- * has missed that signal. A thread that another one woke, and one that a wait of its own ended, was not.
+ * Where a thread was woken through the condition before, this one or another worker may have seen what the last signal
+ * was for: the thread that waits is idle, or has missed that signal.
  */
 static void test_woken_before(void)
 {
@@ -494,7 +494,7 @@ static void test_woken_before(void)
 	CHECK(!strstr(text, "missed wake-up"));
 	story_deinit(&s);
 	TELL(&s, another);
-	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_IDLE_OR_MISSED);
 	story_deinit(&s);
 #undef WOKEN
 }
@@ -902,7 +902,7 @@ static void program_check(struct program *p, uint32_t i)
 	if (a.lost_signal != MPROF_NONE)
 		CHECK_EQ_UINT(time_of(&p->s, a.lost_signal), wakes[before - 1]);
 	CHECK(a.verdict == MPROF_WHY_SIGNALLED_SINCE || a.verdict == MPROF_WHY_MISSED_SIGNAL ||
-	      a.verdict == MPROF_WHY_NEVER_SIGNALLED);
+	      a.verdict == MPROF_WHY_NEVER_SIGNALLED || a.verdict == MPROF_WHY_IDLE_OR_MISSED);
 }
 
 static bool says(const char *text, size_t bytes, const char *words)
@@ -982,6 +982,148 @@ static void test_numbers_of_signals(void)
 	explain(&s, 1, text, sizeof(text));
 	CHECK(strstr(text, ". Signalled 2 times since, the first time by 5 (Unknown) at 0.000000030, it was still not "
 			   "resolved."));
+	story_deinit(&s);
+}
+
+/* Tell the N lines LINES, with a missing packet before line GAP. */
+static void tell_with_gap(struct story *s, const struct line *lines, size_t n, size_t gap)
+{
+	story_begin(s);
+	for (size_t i = 0; i < n; i++) {
+		if (i == gap)
+			CHECK_EQ_INT(mprof_model_gap(s->m, 0, 1), MPROF_OK);
+		line_add(s->m, 0, &lines[i]);
+	}
+	story_end(s);
+}
+
+/* Check that the explanation of thread 1 says WORDS, and not DENIED, when a packet is missing before line GAP. */
+static void check_gap(const struct line *lines, size_t n, size_t gap, const char *words, const char *denied)
+{
+	char text[2000];
+	struct story s;
+
+	tell_with_gap(&s, lines, n, gap);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, words));
+	CHECK(!strstr(text, denied));
+	CHECK(ask(&s, 1).since_coverage.hole == MPROF_HOLE_GAP);
+	story_deinit(&s);
+	story_tell(&s, lines, n);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, denied));
+	story_deinit(&s);
+}
+
+#define CHECK_GAP(lines, ...) check_gap(lines, sizeof(lines) / sizeof((lines)[0]), __VA_ARGS__)
+
+/* What ends a wait may be in a missing packet: a run of the thread, a release by a holder that ended, a resolution. */
+static void test_gaps(void)
+{
+	static const struct line not_woken[] = {
+		CREATES(1, 0, 2, Task),
+		CREATES(2, 0, 1, Task),
+		CREATES(3, 0, 3, Task),
+		MARKS(3, 1),
+		DOES(5, try_read, 3, 2),
+		DOES(6, read, 3, 2),
+		DOES(9, try_read, 1, 2),
+		DOES(10, fulfills, 3, 2),
+		DOES(20, switch, 3, 0),
+	};
+	static const struct line holder[] = {
+		CREATES(1, 0, 1, Task),
+		CREATES(1, 0, 3, Task),
+		CREATES(2, 0, 9, Mutex),
+		MARKS(3, 1),
+		DOES(10, try_read, 9, 3),
+		DOES(10, try_read, 1, 9),
+		DOES(12, fulfills, 3, 3),
+		DOES(13, switch, 4, 0),
+	};
+	static const struct line signalled[] = {
+		CREATES(1, 0, 9, Condition),
+		CREATES(1, 0, 1, Task),
+		MARKS(1, 1),
+		CREATES(20, 9, 2, Task),
+		DOES(23, try_read, 1, 2),
+		DOES(30, signal_noswitch, 9, 5),
+		DOES(40, switch, 5, 0),
+	};
+
+	CHECK_GAP(
+		not_woken, 8,
+		"2 (Task) was resolved by 3 (Task) at 0.000000010, and the trace has no run of what waits on it since "
+		"then. It would not be here: the trace lacks packets from 0.000000010 to 0.000000020.",
+		"has not run since");
+	CHECK_GAP(holder, 6,
+		  "3 (Task) was resolved by 3 (Task) at 0.000000012, and the trace has no release of 9 (Mutex). It "
+		  "would not be "
+		  "here: the trace lacks packets from 0.000000010 to 0.000000012.",
+		  "without releasing it");
+	CHECK_GAP(signalled, 6,
+		  "Signalled once since, by 5 (Unknown) at 0.000000030, and the trace has no resolution of it. It "
+		  "would not "
+		  "be here: the trace lacks packets from 0.000000030 to 0.000000040.",
+		  "it was still not resolved");
+}
+
+/* A thread that ended before it began, by a clock that went back, has no time of its end that could be said. */
+static void test_clock_back(void)
+{
+	static const struct line lines[] = {
+		CREATES(100, 0, 1, Task),  CREATES(101, 0, 2, Task), SAYS(101, 2, "sleep"),
+		DOES(102, try_read, 1, 2), DOES(50, fulfills, 9, 2), DOES(51, read, 1, 2),
+		CREATES(60, 0, 3, Task),   SAYS(60, 3, "sleep"),     DOES(61, try_read, 1, 3),
+	};
+	static const struct line resolved[] = {
+		CREATES(100, 0, 1, Task),
+		CREATES(101, 0, 2, Task),
+		DOES(102, switch, 5, 0),
+		DOES(50, fulfills, 2, 2),
+		DOES(51, try_read, 1, 2),
+		DOES(60, switch, 5, 0),
+	};
+	char text[2000];
+	struct story s;
+
+	TELL(&s, lines);
+	CHECK_EQ_UINT(ask(&s, 1).similar, MPROF_NONE);
+	story_deinit(&s);
+	TELL(&s, resolved);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_NOT_WOKEN);
+	CHECK(ask(&s, 1).since_coverage.hole == MPROF_HOLE_CLOCK);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(
+		text,
+		"2 (Task) was resolved by 2 (Task), at an unknown time, because the clock went back, and the trace "
+		"has no run of what waits on it since then. It would not be here: the clock of the trace went back "
+		"from 0.000000102 to 0.000000050."));
+	explain(&s, 2, text, sizeof(text));
+	CHECK(strstr(text, "was resolved by 2 (Task), at an unknown time, because the clock went back"));
+	story_deinit(&s);
+}
+
+/* A thread that waited at the last signal may have been woken by it, or its wait may just have been too long. */
+static void test_signal_to_a_waiter(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 9, Condition),
+		CREATES(1, 0, 1, Task),
+		CREATES(2, 9, 3, Wait),
+		DOES(3, try_read, 1, 3),
+		DOES(5, signal_noswitch, 9, 5),
+		{6, MPROF_EVENT_fails, 1, 3, 0, "timed out"},
+		DOES(6, read, 1, 3),
+		CREATES(20, 9, 2, Task),
+		DOES(23, try_read, 1, 2),
+	};
+	char text[2000];
+	struct story s;
+
+	TELL(&s, lines);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, "; the last one before, by 5 (Unknown) at 0.000000005, came while a thread waited for it."));
 	story_deinit(&s);
 }
 
@@ -1121,6 +1263,9 @@ int main(void)
 	CHECK_RUN(test_woken_before);
 	CHECK_RUN(test_holders);
 	CHECK_RUN(test_numbers_of_signals);
+	CHECK_RUN(test_gaps);
+	CHECK_RUN(test_clock_back);
+	CHECK_RUN(test_signal_to_a_waiter);
 	CHECK_RUN(test_vcpus);
 	CHECK_RUN(test_missed_signal);
 	CHECK_RUN(test_wait_unsaid);

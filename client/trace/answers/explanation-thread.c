@@ -185,11 +185,15 @@ static void tell_resolution(struct mprof_explanation *e, uint32_t thread)
 		if (it->resolver != thread)
 			explain_who(e, it->resolver, it->end);
 	}
-	explain_put(e, " at ");
-	explain_since(e, it->end);
-	explain_put(e, ", ");
-	explain_span(e, it->created, it->end);
-	explain_put(e, it->flags & MPROF_THREAD_PREEXISTING ? " after the trace began" : " after its creation");
+	if (why_end_is_unknown(e->view, thread)) {
+		explain_put(e, ", at an unknown time, because the clock went back");
+	} else {
+		explain_put(e, " at ");
+		explain_since(e, it->end);
+		explain_put(e, ", ");
+		explain_span(e, it->created, it->end);
+		explain_put(e, it->flags & MPROF_THREAD_PREEXISTING ? " after the trace began" : " after its creation");
+	}
 	if (it->becomes == MPROF_NONE && it->failure != MPROF_NONE) {
 		explain_put(e, ", with ");
 		explain_quote(e, it->failure);

@@ -83,15 +83,30 @@ static void tell_waited(const struct why_text *w)
 	}
 }
 
+/* Append who resolved thread I, and when, which is unknown if the clock went back. */
+static void tell_resolver(const struct why_text *w, uint32_t i)
+{
+	const struct mprof_thread *t = explain_thread(w->e, i);
+
+	if (!why_end_is_unknown(w->e->view, i)) {
+		explain_who_when(w->e, t->resolver, t->end);
+		return;
+	}
+	explain_who(w->e, t->resolver, t->end);
+	explain_put(w->e, ", at an unknown time, because the clock went back");
+}
+
 static void tell_resolved(const struct why_text *w)
 {
 	bool failed = w->thread->failure != MPROF_NONE;
 
 	explain_put(w->e, failed ? "  failed by " : "  was resolved by ");
-	explain_who_when(w->e, w->thread->resolver, w->thread->end);
-	explain_put(w->e, ", ");
-	explain_span(w->e, w->thread->created, w->thread->end);
-	explain_put(w->e, " after its creation");
+	tell_resolver(w, w->a->thread);
+	if (!why_end_is_unknown(w->e->view, w->a->thread)) {
+		explain_put(w->e, ", ");
+		explain_span(w->e, w->thread->created, w->thread->end);
+		explain_put(w->e, " after its creation");
+	}
 	if (failed) {
 		explain_put(w->e, ", with ");
 		explain_quote(w->e, w->thread->failure);
@@ -240,7 +255,7 @@ static void say_idle_or_missed(const struct why_text *w)
 static void tell_root_resolution(const struct why_text *w)
 {
 	explain_put(w->e, " was resolved by ");
-	explain_who_when(w->e, w->root->resolver, w->root->end);
+	tell_resolver(w, w->a->root);
 }
 
 static void say_missed_resolution(const struct why_text *w)
@@ -252,13 +267,36 @@ static void say_missed_resolution(const struct why_text *w)
 	explain_line(w->e);
 }
 
+static bool covers(const struct mprof_coverage *c)
+{
+	return c->hole == MPROF_HOLE_NONE;
+}
+
+/* End a sentence: the trace does not have what would have ended the wait, and may lack it. */
+static void tell_no_end(const struct why_text *w)
+{
+	if (w->a->holder == w->a->root) {
+		explain_put(w->e, ", and the trace has no release of ");
+		explain_who(w->e, w->a->held, w->a->since);
+	} else {
+		explain_put(w->e, ", and the trace has no run of what waits on it since then");
+	}
+	explain_put(w->e, ". It would not be here");
+	explain_hole(w->e, &w->a->since_coverage, UINT64_MAX);
+	explain_put(w->e, ".");
+}
+
 static void say_not_woken(const struct why_text *w)
 {
 	tell_root(w);
 	tell_root_resolution(w);
-	explain_put(w->e, ", and what waits on it has not run since, up to ");
-	explain_time(w->e, w->a->end);
-	explain_put(w->e, ".");
+	if (!covers(&w->a->since_coverage)) {
+		tell_no_end(w);
+	} else {
+		explain_put(w->e, ", and what waits on it has not run since, up to ");
+		explain_time(w->e, w->a->end);
+		explain_put(w->e, ".");
+	}
 	explain_line(w->e);
 }
 
@@ -300,24 +338,6 @@ static void tell_waits(const struct why_text *w)
 	explain_put(w->e, " to the end of the trace");
 }
 
-static void say_signalled_since(const struct why_text *w)
-{
-	tell_waits(w);
-	if (w->a->signals_since == 1)
-		explain_put(w->e, ". Signalled once since, by ");
-	else
-		explain_put(w->e, ". Signalled %" PRIu32 " times since, the first time by ", w->a->signals_since);
-	tell_signal(w, w->a->first_signal_since);
-	explain_put(w->e, ", it was still not resolved");
-	explain_put(w->e, ".");
-	explain_line(w->e);
-}
-
-static bool covers(const struct mprof_coverage *c)
-{
-	return c->hole == MPROF_HOLE_NONE;
-}
-
 /* Append the name of the event that would end the wait, in the singular. */
 static void tell_awaited(const struct why_text *w)
 {
@@ -346,14 +366,33 @@ static void tell_hole(const struct why_text *w, const struct mprof_coverage *c)
 	explain_put(w->e, ".");
 }
 
+static void say_signalled_since(const struct why_text *w)
+{
+	tell_waits(w);
+	if (w->a->signals_since == 1)
+		explain_put(w->e, ". Signalled once since, by ");
+	else
+		explain_put(w->e, ". Signalled %" PRIu32 " times since, the first time by ", w->a->signals_since);
+	tell_signal(w, w->a->first_signal_since);
+	if (covers(&w->a->since_coverage)) {
+		explain_put(w->e, ", it was still not resolved.");
+	} else {
+		explain_put(w->e, ", and the trace has no resolution of it. It would not be here");
+		explain_hole(w->e, &w->a->since_coverage, UINT64_MAX);
+		explain_put(w->e, ".");
+	}
+	explain_line(w->e);
+}
+
 /* Append the last signal before the wait. */
 static void tell_last_signal(const struct why_text *w)
 {
 	explain_put(w->e, covers(&w->a->before_coverage) ? "; the last one before, by "
 							 : "; the last one that the trace has, by ");
 	tell_signal(w, w->a->last_signal);
-	explain_put(w->e,
-		    w->a->lost_signal == MPROF_NONE ? ", was taken by a thread" : ", came when nobody waited for it");
+	explain_put(w->e, w->a->lost_signal != MPROF_NONE		       ? ", came when nobody waited for it"
+			  : why_is_lock(explain_thread(w->e, w->a->condition)) ? ", was taken by a thread"
+									       : ", came while a thread waited for it");
 }
 
 /* Say that the other end of the wait is not in this trace. */

@@ -122,14 +122,13 @@ static bool reserve(struct mprof_why *w)
 	w->root = malloc(n * sizeof(*w->root));
 	w->depth = malloc(n * sizeof(*w->depth));
 	w->looked = malloc(n * sizeof(*w->looked));
-	w->reader = malloc(n * sizeof(*w->reader));
 	w->ends = malloc(n * sizeof(*w->ends));
 	w->taken = malloc(n * sizeof(*w->taken));
 	w->similar = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->similar));
 	w->last = malloc(((size_t)w->view->n_streams + 1) * 2 * sizeof(*w->last));
-	return w->final && w->link && w->root && w->depth && w->looked && w->reader && w->ends && w->taken &&
-	       w->similar && w->last && pair_index_init(&w->missed, w->view->n_durations) &&
-	       pair_index_init(&w->woken, w->view->n_threads) && pair_index_init(&w->siblings, w->view->n_threads);
+	return w->final && w->link && w->root && w->depth && w->looked && w->ends && w->taken && w->similar &&
+	       w->last && pair_index_init(&w->missed, w->view->n_durations) &&
+	       pair_index_init(&w->siblings, w->view->n_threads);
 }
 
 static void find_finals(struct mprof_why *w)
@@ -177,14 +176,11 @@ static void find_links(struct mprof_why *w)
 
 	memset(w->link, 0xff, w->view->n_threads * sizeof(*w->link));
 	memset(w->looked, 0xff, w->view->n_threads * sizeof(*w->looked));
-	memset(w->reader, 0xff, w->view->n_threads * sizeof(*w->reader));
 	for (uint32_t i = 0; i < w->view->n_interactions; i++) {
 		if (it[i].kind != MPROF_INTERACTION_TRY_READ && it[i].kind != MPROF_INTERACTION_READ)
 			continue;
 		if (it[i].time < w->looked[it[i].other] && !why_at_place(w, it[i].thread))
 			w->looked[it[i].other] = it[i].time;
-		if (it[i].kind == MPROF_INTERACTION_READ)
-			w->reader[it[i].other] = w->final[it[i].thread];
 		note_look(w, i);
 	}
 }
@@ -296,13 +292,11 @@ static void find_missed(struct mprof_why *w)
 	pair_index_sort(&w->missed);
 }
 
-/* Add thread I, which MAKER has in MADE, to the readers and the siblings of MAKER. */
+/* Add thread I, which MAKER has in MADE, to the siblings of MAKER. */
 static void note_made(struct mprof_why *w, uint32_t maker, uint32_t i)
 {
 	const struct mprof_thread *t = &w->view->threads[i];
 
-	if (why_resolved(w, i) && w->reader[i] != MPROF_NONE)
-		pair_index_add(&w->woken, (struct pair){.key = maker, .value = w->reader[i]});
 	if (was_resolved_by_another(w, i))
 		pair_index_add(&w->siblings, (struct pair){.key = maker, .value = t->type, .rank = t->end, .item = i});
 }
@@ -317,7 +311,6 @@ static void find_made(struct mprof_why *w)
 		for (uint32_t k = 0; k < n; k++)
 			note_made(w, i, made[k]);
 	}
-	pair_index_sort(&w->woken);
 	pair_index_sort(&w->siblings);
 }
 
@@ -372,6 +365,18 @@ static bool find_last(struct mprof_why *w)
 	return true;
 }
 
+bool why_end_is_unknown(const struct mprof_model_view *v, uint32_t i)
+{
+	const struct mprof_thread *t = &v->threads[i];
+
+	if (t->end != t->start)
+		return false;
+	for (uint32_t k = 0; k < v->n_streams; k++)
+		if (v->streams[k].guest == v->streams[t->stream].guest && v->streams[k].back_to)
+			return true;
+	return false;
+}
+
 struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
 {
 	struct mprof_why *w = calloc(1, sizeof(*w));
@@ -402,7 +407,6 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	free(w->root);
 	free(w->depth);
 	free(w->looked);
-	free(w->reader);
 	free(w->similar);
 	free(w->ends);
 	free(w->taken);
@@ -413,7 +417,6 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	buckets_deinit(&w->wakes);
 	buckets_deinit(&w->labels);
 	pair_index_deinit(&w->missed);
-	pair_index_deinit(&w->woken);
 	pair_index_deinit(&w->siblings);
 	coverage_index_deinit(&w->coverage);
 	free(w);

@@ -48,7 +48,6 @@ struct mprof_why {
 	 * has created; UINT64_MAX if there is none.
 	 */
 	uint64_t *looked;
-	uint32_t *reader; /* the last thread that read it, as it became in the end, or MPROF_NONE */
 	/* By thread: */
 	struct buckets signals; /* interactions that are signals, by receiver */
 	/* Created threads, by creator; waits of a place by what they wait for; of one thread in the order of time. */
@@ -65,7 +64,6 @@ struct mprof_why {
 	/* For each item of MADE, and the end, the number of items before that took a wake-up which was kept. */
 	uint32_t *taken;
 	struct pair_index missed;   /* wait -> times of the signals that its recorder says it missed */
-	struct pair_index woken;    /* condition -> readers of its threads that are resolved */
 	struct pair_index siblings; /* creator -> types of its threads that another thread resolved; the last one */
 	struct coverage_index coverage;
 	/* For each string the last resolved thread whose first label it is, or MPROF_NONE. */
@@ -118,5 +116,11 @@ static inline uint32_t why_next(const struct mprof_why *w, uint32_t thread)
 
 	return link == MPROF_NONE ? MPROF_NONE : w->final[w->view->interactions[link].other];
 }
+
+/*
+ * Return whether the time at which thread I ended is unknown: where the clock of its program went back, the thread may
+ * have ended before it began by that clock, and the model then lets it end where it began.
+ */
+bool why_end_is_unknown(const struct mprof_model_view *v, uint32_t i);
 
 #endif

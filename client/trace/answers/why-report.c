@@ -2,6 +2,7 @@
 #include <mprof/why-report.h>
 
 #include "answer-json.h"
+#include "why-index.h"
 
 /* Write the members of a moment: THREAD, if it has a name, and TIME. */
 static void put_moment(const struct answer_trace *t, struct mprof_json *j, uint32_t thread, uint64_t time)
@@ -68,7 +69,13 @@ static void put_resolution(const struct answer_trace *t, struct mprof_json *j, u
 		return;
 	}
 	mprof_json_open(j, "resolution", '{');
-	put_moment(t, j, it->resolver, it->end);
+	if (why_end_is_unknown(t->view, thread)) {
+		if (answer_names(t, it->resolver))
+			answer_put_members(t, j, it->resolver, it->end);
+		mprof_json_null(j, "time_ns");
+	} else {
+		put_moment(t, j, it->resolver, it->end);
+	}
 	answer_put_string(t, j, "failure", it->failure);
 	mprof_json_close(j, '}');
 }

@@ -6,8 +6,8 @@
  * MPROF_INTERACTION_BEGINS_WAIT; other recorders write no such signal. Any other signal is a
  * wake-up. A wake-up is lost if no thread waits at that time, which is so when all threads that the
  * condition has created are resolved. A wait that begins after a lost wake-up, with no other
- * wake-up between, has missed it, if the waiting thread cannot have known of that wake-up. A thread that was
- * woken through the condition before may have: it may have found what the wake-up was for, and now be idle.
+ * wake-up between, has missed it, if the waiting thread cannot have known of that wake-up. Where several waits or several
+ * wake-ups were, a worker may have found what the last wake-up was for, and now be idle.
  *
  * In a trace of an unchanged program a place in the code creates the wait, and the wait tries to
  * read the condition: such a wait counts as one that the condition has created.
@@ -121,24 +121,19 @@ static uint32_t last_link(const struct mprof_why *w, const struct mprof_why_answ
 	return thread;
 }
 
-/*
- * Return whether the thread that waits for a signal of the condition in A was woken through that condition
- * before: it has read a resolved wait that the condition created.
- */
-static bool was_woken_before(const struct mprof_why *w, const struct mprof_why_answer *a)
+/* Return whether no other wait for a signal of the condition in A has begun, of any thread. */
+static bool is_only_wait(const struct mprof_why *w, const struct mprof_why_answer *a)
 {
-	const uint32_t readers[] = {a->thread, a->waiter, last_link(w, a)};
+	uint32_t n;
 
-	for (unsigned i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
-		if (pair_index_last(&w->woken, a->condition, readers[i]) != MPROF_NONE)
-			return true;
-	return false;
+	buckets_of(&w->made, a->condition, &n);
+	return n <= 1;
 }
 
 /*
  * Return whether the thread that waits in A cannot have known of the lost signal. A recorder that knows the mutexes
- * says so (schema/mprof/events.def). Of other recorders' waits: whether the thread was never woken through the
- * condition before.
+ * says so (schema/mprof/events.def). Of other recorders' waits: whether the wait is the only one for the condition,
+ * and one signal came. Where several threads wait for work, or several signals came unheard, all work may be done.
  */
 static bool is_surely_missed(const struct mprof_why *w, const struct mprof_why_answer *a)
 {
@@ -146,7 +141,7 @@ static bool is_surely_missed(const struct mprof_why *w, const struct mprof_why_a
 	uint64_t time = w->view->interactions[a->lost_signal].time;
 
 	if (!why_at_place(w, wait))
-		return !was_woken_before(w, a);
+		return a->lost_signals == 1 && is_only_wait(w, a);
 	return pair_index_last(&w->missed, wait, time) != MPROF_NONE;
 }
 
@@ -257,6 +252,47 @@ static void find_coverage(const struct mprof_why *w, struct mprof_why_answer *a)
 			       a->since_coverage.hole == MPROF_HOLE_KIND;
 }
 
+/* Return whether the trace has that THREAD ran at or before TIME, ns: then its ring reaches back to that time. */
+static bool ran_before(const struct mprof_why *w, uint32_t thread, uint64_t time)
+{
+	uint32_t first = w->view->threads[thread].first_activation;
+
+	return first != MPROF_NONE && w->view->activations[first].start <= time;
+}
+
+/*
+ * Find out in A, whose root is resolved, whether what would have ended the wait could be missing from the trace: an
+ * event of KIND, from FROM on, in the ring of THREAD.
+ */
+static void find_end(const struct mprof_why *w, struct mprof_why_answer *a, enum mprof_coverage_kind kind,
+		     uint64_t from, uint32_t thread)
+{
+	uint32_t stream = w->view->threads[a->root].stream;
+
+	coverage_ask(w->view, &w->coverage, stream, kind, from, a->end, from, &a->since_coverage);
+	if (a->since_coverage.hole == MPROF_HOLE_UNSAID ||
+	    (a->since_coverage.hole == MPROF_HOLE_BEGIN && ran_before(w, thread, from)))
+		coverage_losses(w->view, &w->coverage, stream, from, a->end, &a->since_coverage);
+}
+
+/* Give the verdict on a chain that ends at a resolved thread. */
+static void judge_resolved(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	const struct mprof_thread *root = &w->view->threads[a->root];
+	bool holder = a->links && a->holder == a->root;
+
+	if (holder)
+		find_end(w, a, MPROF_COVERAGE_WAKE, a->since, a->root);
+	else
+		find_end(w, a, MPROF_COVERAGE_READ, root->end, last_waiter(w, a));
+	if (a->since_coverage.hole != MPROF_HOLE_NONE)
+		a->verdict = MPROF_WHY_NOT_WOKEN;
+	else if (holder)
+		a->verdict = MPROF_WHY_HOLDER_ENDED;
+	else
+		a->verdict = root->end <= a->since ? MPROF_WHY_MISSED_RESOLVE : MPROF_WHY_NOT_WOKEN;
+}
+
 static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 {
 	const struct mprof_thread *root = &w->view->threads[a->root];
@@ -271,12 +307,12 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	}
 	find_holder(w, a);
 	if (why_resolved(w, a->root)) {
-		a->verdict = a->links && a->holder == a->root ? MPROF_WHY_HOLDER_ENDED
-			     : root->end <= a->since	      ? MPROF_WHY_MISSED_RESOLVE
-							      : MPROF_WHY_NOT_WOKEN;
+		judge_resolved(w, a);
 		return;
 	}
 	a->similar = similar_to(w, a->root);
+	if (a->similar != MPROF_NONE && why_end_is_unknown(w->view, a->similar))
+		a->similar = MPROF_NONE;
 	a->condition = condition_of(w, a->root);
 	if (a->condition != a->root)
 		a->since = root->created;
@@ -286,6 +322,10 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	if (a->condition == MPROF_NONE)
 		return;
 	a->verdict = judge_signals(w, a);
+	/* That the wait goes on in spite of the signals is no matter of signals. */
+	if (a->verdict == MPROF_WHY_SIGNALLED_SINCE)
+		coverage_losses(w->view, &w->coverage, w->view->threads[a->root].stream, a->since, a->end,
+				&a->since_coverage);
 }
 
 /* Return the latest end of the streams of STREAM's guest, ns. */

@@ -53,6 +53,12 @@ void coverage_ask(const struct mprof_model_view *view, const struct coverage_ind
 		  enum mprof_coverage_kind kind, uint64_t from, uint64_t to, uint64_t at,
 		  struct mprof_coverage *coverage);
 /*
+ * Store in *COVERAGE a hole of the streams of STREAM's guest between FROM and TO, ns, that is no matter of the kind of
+ * event and not the beginning of a ring: a gap, a step of the clock, dropped events, or a ring that is not there.
+ */
+void coverage_losses(const struct mprof_model_view *view, const struct coverage_index *x, uint32_t stream,
+		     uint64_t from, uint64_t to, struct mprof_coverage *coverage);
+/*
  * Store in *COVERAGE the hole in which a resolution of THREAD may be, from its creation to END, ns, the end of the
  * trace. X is the index of VIEW. That the ring begins later, or that its writer need not write resolutions, is no hole
  * here: the program expects this one.

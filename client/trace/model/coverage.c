@@ -85,12 +85,37 @@ static uint32_t find_gap(const struct mprof_model_view *v, const struct coverage
 	return MPROF_NONE;
 }
 
+/* Return whether a thread whose first event is in S has its ring elsewhere, not in the model. */
+static bool lacks_ring(const struct mprof_model_stream *s)
+{
+	return declares_kinds(s) && s->silent != MPROF_NONE;
+}
+
+/*
+ * Find a ring that is not there, a step of the clock of STREAM between FROM and TO, or a gap between KNOWN, at or
+ * before FROM, and TO.
+ */
+static struct mprof_coverage find_loss(const struct mprof_model_view *v, const struct coverage_index *x,
+				       uint32_t stream, uint64_t known, uint64_t from, uint64_t to)
+{
+	const struct mprof_model_stream *s = &v->streams[stream];
+	uint32_t gap;
+
+	if (lacks_ring(s))
+		return hole(MPROF_HOLE_RING, stream, v->threads[s->silent].created, 0);
+	if (s->back_to && s->back_from <= to && s->back_to >= from)
+		return hole(MPROF_HOLE_CLOCK, stream, s->back_from, s->back_to);
+	gap = find_gap(v, x, stream, known, to);
+	if (gap != MPROF_NONE)
+		return hole(MPROF_HOLE_GAP, stream, v->gaps[gap].from, v->gaps[gap].to);
+	return (struct mprof_coverage){0};
+}
+
 static struct mprof_coverage ask_stream(const struct mprof_model_view *v, const struct coverage_index *x,
 					uint32_t stream, enum mprof_coverage_kind kind, uint64_t from, uint64_t to,
 					uint64_t at)
 {
 	const struct mprof_model_stream *s = &v->streams[stream];
-	uint32_t gap;
 	uint64_t known = from; /* from then on the ring must have no gap */
 
 	if (declares_kinds(s)) {
@@ -101,16 +126,9 @@ static struct mprof_coverage ask_stream(const struct mprof_model_view *v, const 
 			return hole(MPROF_HOLE_UNSAID, stream, 0, 0);
 		known = first_of(s, kind) < from ? first_of(s, kind) : from;
 	}
-	if (declares_kinds(s) && s->silent != MPROF_NONE)
-		return hole(MPROF_HOLE_RING, stream, v->threads[s->silent].created, 0);
-	if (s->start > from && !(s->declares & MPROF_DECLARES_FIRST))
+	if (!lacks_ring(s) && s->start > from && !(s->declares & MPROF_DECLARES_FIRST))
 		return hole(MPROF_HOLE_BEGIN, stream, from, s->start);
-	if (s->back_to && s->back_from <= to && s->back_to >= from)
-		return hole(MPROF_HOLE_CLOCK, stream, s->back_from, s->back_to);
-	gap = find_gap(v, x, stream, known, to);
-	if (gap != MPROF_NONE)
-		return hole(MPROF_HOLE_GAP, stream, v->gaps[gap].from, v->gaps[gap].to);
-	return (struct mprof_coverage){0};
+	return find_loss(v, x, stream, known, from, to);
 }
 
 bool coverage_is_of_losses(const struct mprof_model_view *v, uint32_t name)
@@ -176,6 +194,17 @@ void coverage_ask(const struct mprof_model_view *v, const struct coverage_index 
 		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
 }
 
+void coverage_losses(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t stream, uint64_t from,
+		     uint64_t to, struct mprof_coverage *coverage)
+{
+	*coverage = (struct mprof_coverage){0};
+	for (uint32_t i = 0; i < v->n_streams && coverage->hole == MPROF_HOLE_NONE; i++)
+		if (belong_together(&v->streams[stream], &v->streams[i]) && !is_of_vcpus(v, i))
+			*coverage = find_loss(v, x, i, from, from, to);
+	if (coverage->hole == MPROF_HOLE_NONE)
+		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
+}
+
 void coverage_unresolved(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t thread,
 			 uint64_t end, struct mprof_coverage *coverage)
 {
@@ -198,9 +227,14 @@ void mprof_coverage_ask(const struct mprof_model_view *v, uint32_t stream, enum 
 	coverage_ask(v, NULL, stream, kind, from, to, at, coverage);
 }
 
-/* Return whether S, a ring, tells about its end: whether its threads ran, or had stopped. */
+/*
+ * Return whether S, a ring, tells about its end: whether its threads ran, or had stopped. If its clock went back, its last
+ * times may be before those of rings that ended earlier.
+ */
 static bool tells_of_end(const struct mprof_model_stream *s)
 {
+	if (s->back_to)
+		return false;
 	if (!declares_kinds(s))
 		return true;
 	return s->silent == MPROF_NONE && (s->running == MPROF_NONE || (s->declares & MPROF_WRITES_STOPS));

@@ -41,7 +41,8 @@ enum mprof_why_verdict {
 	MPROF_WHY_MISSED_RESOLVE,
 	/*
 	 * The root was resolved after the waiting thread tried to read it, and the waiting thread
-	 * has not read it since.
+	 * has not read it since. Or SINCE_COVERAGE has a hole: then the waiting thread may have read the root, or the
+	 * root, which held the lock HELD, may have released it.
 	 */
 	MPROF_WHY_NOT_WOKEN,
 	/*
@@ -122,8 +123,9 @@ struct mprof_why_answer {
 	/*
 	 * Whether the trace would have each signal of CONDITION, or without one each resolution of ROOT:
 	 * SINCE_COVERAGE from LOST_SIGNAL, or else from SINCE, to END; BEFORE_COVERAGE from LAST_SIGNAL, or
-	 * else from the beginning of CONDITION, to SINCE. Of an answer about a cycle or a resolved thread they
-	 * are without meaning.
+	 * else from the beginning of CONDITION, to SINCE. If signals came since: whether the trace would have the end
+	 * of the wait. If ROOT is resolved, SINCE_COVERAGE says whether the trace would have the release of HELD since
+	 * SINCE, or a read of ROOT since its end. Of an answer about a cycle or a resolved thread they are without meaning.
 	 */
 	struct mprof_coverage since_coverage;
 	struct mprof_coverage before_coverage;
