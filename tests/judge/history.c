@@ -2,6 +2,7 @@
 #include "history.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ void history_make(struct history *h, uint64_t seed)
 	struct random r;
 
 	h->seed = seed;
-	memset(&h->world, 0, sizeof(h->world));
+	memset(&h->world, 0, offsetof(struct world, waits));
 	h->world.random.state = seed;
 	programs_make(&h->world);
 	world_run(&h->world);
@@ -103,6 +104,28 @@ static json_t *ask(const struct history *h, const char *verb, const char *option
 	return answer;
 }
 
+/* Judge the answers about single threads, of which `why` without a name leaves out those that are resolved. */
+static bool judge_named(const struct history *h, const struct trial *t)
+{
+	bool good = true;
+
+	for (int i = 0; i < (int)h->world.n_threads && good; i++) {
+		const struct thread *it = &h->world.threads[i];
+		json_t *why;
+		char id[24];
+
+		if (it->process != h->recording.process || it->begin > h->until || !recording_has(&h->recording, i))
+			continue;
+		snprintf(id, sizeof(id), "%" PRId64, h->lwt ? LWT_THREAD(i) : recording_thread(it->process, i));
+		why = ask(h, "why", id);
+		good = why;
+		if (why)
+			truth_of_why(t, why);
+		json_decref(why);
+	}
+	return good;
+}
+
 /* Judge the answers that take more time, of a tenth of the histories. */
 static bool judge_more(const struct history *h, const struct trial *t)
 {
@@ -115,7 +138,7 @@ static bool judge_more(const struct history *h, const struct trial *t)
 	if (diff)
 		truth_of_diff(t, diff);
 	json_decref(diff);
-	return diff && truth_of_area(t, h->path) && truth_of_exports(t, h->path);
+	return diff && judge_named(h, t) && truth_of_area(t, h->path) && truth_of_exports(t, h->path);
 }
 
 static bool judge_process(struct history *h, struct figures *f)
@@ -152,7 +175,7 @@ bool history_judge(struct history *h, struct figures *f)
 {
 	bool good = true;
 
-	for (int p = 0; p < (int)h->world.n_processes && good && !h->world.endless; p++) {
+	for (int p = 0; p < (int)h->world.n_processes && good && !h->world.endless && !(h->stops && f->wrong); p++) {
 		history_clear(h);
 		good = record(h, p) && recording_store(&h->recording, h->path);
 		if (!good)

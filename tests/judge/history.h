@@ -14,6 +14,7 @@ struct history {
 	uint64_t seed;
 	uint64_t until; /* the trace's end */
 	bool lwt;	/* recorded as a program with Lwt, not by mprof-run */
+	bool stops;	/* at the first process about which a sentence is wrong: its files stay */
 	char path[200]; /* directory for the files of the rings */
 };
 

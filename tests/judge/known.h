@@ -1,6 +1,7 @@
 /*
  * Known faults: sentences that the truth still contradicts. Each line of the list has the name of a sentence, the
- * most histories of 1,000 in which it is wrong, a seed that shows it, and the number of its issue.
+ * most histories of 1,000 in which it is wrong, a seed that shows it, and the number of its issue. A cause need not be
+ * named in each history (figures.h).
  */
 #ifndef JUDGE_KNOWN_H
 #define JUDGE_KNOWN_H
@@ -16,11 +17,12 @@ struct known {
 /* Read the list in the file PATH. Return false on an error, which has been printed. */
 bool known_read(struct known *k, const char *path);
 /*
- * Return whether SENTENCE is wrong in F, of COUNT histories, and not known, or more often than is known. A hundred histories and
- * more may have one wrong history beyond what is known.
+ * Return whether SENTENCE is wrong in F, of COUNT histories, and not known, or more often than is known. CHANCE histories
+ * may be wrong beyond what is known.
  */
-bool known_is_new(const struct known *k, const struct figures *f, enum sentence sentence, uint64_t count);
-/* Return whether all wrong sentences of F, of COUNT histories, are known, and no more frequent. Print the others. */
-bool known_allows(const struct known *k, const struct figures *f, uint64_t count);
+bool known_is_new(const struct known *k, const struct figures *f, enum sentence sentence, uint64_t count,
+		  uint64_t chance);
+/* Return whether no wrong sentence of F, of COUNT histories, is new. Print the new ones. */
+bool known_allows(const struct known *k, const struct figures *f, uint64_t count, uint64_t chance);
 
 #endif

@@ -80,6 +80,8 @@ static int queue(struct world *w)
 	int items = variable_new(w), stop = variable_new(w), ready = variable_new(w), programs[4];
 	unsigned n = from(w, 1, 4), top, again, leave;
 	bool after = chance(w, 50);
+	unsigned pace =
+		chance(w, 70) ? from(w, 1, 400) : from(w, 0, 2); /* at the faster one a backlog waits for the workers */
 	struct builder b = program_new(w), leader;
 
 	if (chance(w, 30)) /* a worker may come to its first wait when others have done the work */
@@ -103,7 +105,7 @@ static int queue(struct world *w)
 		programs[i] = b.program;
 	start_and_join(&leader, programs, n, false);
 	top = here(&leader);
-	put(&leader, OP_SLEEP, 0, 0, (int)from(w, 1, 400));
+	put(&leader, OP_SLEEP, 0, 0, (int)pace);
 	put(&leader, OP_LOCK, m, 0, 0);
 	put(&leader, OP_ADD, items, 0, 1);
 	put(&leader, OP_ADD, ready, 0, 1);

@@ -16,6 +16,7 @@ struct writer {
 	bool resolved[WORLD_THREADS]; /* that one */
 	int64_t freed[WORLD_OBJECTS]; /* who unlocked the mutex last */
 	bool known[WORLD_OBJECTS];
+	unsigned created; /* threads whose creation is written */
 };
 
 static void label(struct writer *wr, int64_t id, const char *text)
@@ -42,18 +43,21 @@ static void wait_new(struct writer *wr, int thread, int wait)
 	mprof_recorder_creates(wr->rec, wr->wait[thread], MPROF_THREAD_Task);
 }
 
-static void write_begin(struct writer *wr, const struct fact *f)
+/* Create the threads that the program has created up to TIME. */
+static void write_created(struct writer *wr, uint64_t time)
 {
-	const struct thread *t = &wr->w->threads[f->thread];
-	int64_t id = LWT_THREAD(f->thread);
-	char text[16];
+	for (; wr->created < wr->w->n_threads && wr->w->threads[wr->created].created <= time; wr->created++) {
+		const struct thread *t = &wr->w->threads[wr->created];
+		int64_t id = LWT_THREAD(wr->created);
+		char text[16];
 
-	mprof_recorder_switch(wr->rec, t->creator == WORLD_NONE ? 0 : LWT_THREAD(t->creator));
-	mprof_recorder_creates(wr->rec, id, MPROF_THREAD_Task);
-	mprof_recorder_should_resolve(wr->rec, id);
-	snprintf(text, sizeof(text), "program%d", t->program);
-	label(wr, id, text);
-	mprof_recorder_switch(wr->rec, id);
+		mprof_recorder_at(wr->rec, recording_clock(wr->r, t->created));
+		mprof_recorder_switch(wr->rec, t->creator == WORLD_NONE ? 0 : LWT_THREAD(t->creator));
+		mprof_recorder_creates(wr->rec, id, MPROF_THREAD_Task);
+		mprof_recorder_should_resolve(wr->rec, id);
+		snprintf(text, sizeof(text), "program%d", t->program);
+		label(wr, id, text);
+	}
 }
 
 static void write_block(struct writer *wr, const struct fact *f)
@@ -112,11 +116,12 @@ static void write_fact(struct writer *wr, unsigned i)
 {
 	const struct fact *f = &wr->w->facts[i];
 
+	write_created(wr, f->time);
 	wr->r->facts[i] = (struct place_of_fact){0, mprof_recorder_sequence(wr->rec)};
 	mprof_recorder_at(wr->rec, recording_clock(wr->r, f->time));
 	switch (f->kind) {
 	case FACT_BEGIN:
-		write_begin(wr, f);
+		mprof_recorder_switch(wr->rec, LWT_THREAD(f->thread));
 		break;
 	case FACT_BLOCK:
 		write_block(wr, f);

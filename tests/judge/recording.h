@@ -86,6 +86,8 @@ uint64_t recording_end(const struct recording *r, int wait);
 
 /* Return whether fact I is in the stored files. */
 bool recording_shows(const struct recording *r, unsigned i);
+/* Return whether a fact of THREAD is in the stored files. */
+bool recording_has(const struct recording *r, int thread);
 /* Return whether nothing of the process up to the end is hidden. */
 bool recording_is_whole(const struct recording *r);
 

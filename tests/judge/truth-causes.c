@@ -30,6 +30,8 @@ struct cause {
 	 * the waiter had looked for. Without both the waiter may as well be idle, for all that a trace says.
 	 */
 	bool provable;
+	/* The recorder wrote who holds each lock of the cause. Who takes a free lock, past a waiter that was woken, writes nothing. */
+	bool told;
 };
 
 static int process_of(const struct trial *t, int thread)
@@ -117,9 +119,50 @@ static struct cause cause_at(const struct trial *t, int index, int *next)
 	return c;
 }
 
+/* Return whether others waited for OBJECT of PROCESS at TIME. */
+static bool others_wait(const struct trial *t, int process, int object, uint64_t time)
+{
+	for (unsigned i = 0; i < t->world->n_waits; i++) {
+		const struct wait *it = &t->world->waits[i];
+
+		if (it->process == process && it->object == object && it->begin < time && it->end > time)
+			return true;
+	}
+	return false;
+}
+
+/* Return whether the recorder wrote who holds the lock for which WAIT waits: a wait began since, or a waiter took it. */
+static bool is_told(const struct trial *t, const struct wait *wait)
+{
+	const struct world *w = t->world;
+	const struct fact *take = NULL;
+	bool waited = false;
+
+	if (wait->joined != WORLD_NONE)
+		return true;
+	for (unsigned i = 0; i < w->n_facts; i++) {
+		const struct fact *f = &w->facts[i];
+
+		if (f->process != wait->process || f->object != wait->object)
+			continue;
+		if (f->kind == FACT_TAKE && !f->n)
+			take = f;
+		else if (f->kind == FACT_RESUME && take && f->time == take->time && f->thread == take->thread)
+			waited = waited || others_wait(t, wait->process, wait->object, f->time);
+		else if (f->kind == FACT_FREE)
+			take = NULL;
+		waited = waited && take;
+		if (f->kind == FACT_BLOCK && f->time <= t->recording->until && take &&
+		    w->waits[f->wait].begin > take->time)
+			waited = true;
+	}
+	return waited || !take; /* without TAKE a fork left it behind: each wait says so */
+}
+
 static struct cause cause_of(const struct trial *t, int thread)
 {
 	struct cause c = {.kind = CAUSE_NONE};
+	bool told[WORLD_THREADS];
 	int path[WORLD_THREADS], next;
 	unsigned n = 0;
 	uint64_t seen = 0;
@@ -131,14 +174,19 @@ static struct cause cause_of(const struct trial *t, int thread)
 			return (struct cause){.kind = CAUSE_NONE}; /* it comes to its last wait later */
 		if (seen >> thread & 1) {
 			c.kind = CAUSE_CYCLE;
-			while (path[--n] != thread)
+			c.told = true;
+			do {
+				n--;
+				c.told = c.told && told[n];
 				c.cycle |= UINT64_C(1) << path[n];
-			c.cycle |= UINT64_C(1) << thread;
+			} while (path[n] != thread);
 			return c;
 		}
 		seen |= UINT64_C(1) << thread;
+		told[n] = is_told(t, &t->world->waits[wait]);
 		path[n++] = thread;
 		c = cause_at(t, wait, &next);
+		c.told = c.kind != CAUSE_GONE || told[n - 1];
 		if (c.kind != CAUSE_NONE)
 			return c;
 	}
@@ -241,7 +289,9 @@ void truth_of_causes(const struct trial *t, const json_t *why)
 		if (c.kind == CAUSE_NONE || c.kind == CAUSE_OTHER || !is_proven(t, &c))
 			continue;
 		figures_note(t->figures,
-			     recording_is_whole(t->recording) ? SENTENCE_NAMED_WHOLE : SENTENCE_NAMED_HIDDEN,
+			     !c.told				? SENTENCE_NAMED_UNTOLD
+			     : recording_is_whole(t->recording) ? SENTENCE_NAMED_WHOLE
+								: SENTENCE_NAMED_HIDDEN,
 			     is_named(t, &c, why), "%s, object %d", kinds[c.kind], c.object);
 	}
 }

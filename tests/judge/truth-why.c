@@ -44,6 +44,12 @@ static bool is_object(const struct entity *e)
 	return e->object != WORLD_NONE;
 }
 
+/* Return whether E is a thread or a wait of the world, whose end is known. */
+static bool has_end(const struct entity *e)
+{
+	return e->thread != WORLD_NONE || e->wait != WORLD_NONE;
+}
+
 /* ---- facts ---- */
 
 /* Return whether F is what `why` calls a signal of OBJECT. */
@@ -90,7 +96,7 @@ static void judge_resolution(const struct trial *t, const json_t *answer)
 	const json_t *resolution = json_object_get(answer, "resolution");
 	uint64_t end = end_of(t, &e);
 
-	if (is_object(&e))
+	if (!has_end(&e))
 		return;
 	if (strcmp(answers_text(answer, "verdict"), "resolved") != 0) {
 		/* With a hole the answer says that the resolution would not be here. */
@@ -100,7 +106,9 @@ static void judge_resolution(const struct trial *t, const json_t *answer)
 		    answers_number(answer, "thread"), end);
 		return;
 	}
-	SAY(t, RESOLVED, end != WORLD_NEVER && clock_of(t, end) == answers_time(resolution, "time_ns"),
+	SAY(t, RESOLVED,
+	    end != WORLD_NEVER && (json_is_null(json_object_get(resolution, "time_ns")) ||
+				   clock_of(t, end) == answers_time(resolution, "time_ns")),
 	    "%" PRId64 " ended at %" PRIu64 ", not at %" PRIu64, answers_number(answer, "thread"), end,
 	    answers_time(resolution, "time_ns"));
 }
@@ -113,6 +121,25 @@ static void judge_creator(const struct trial *t, const json_t *answer)
 	if (e.thread != WORLD_NONE && by.thread != WORLD_NONE)
 		SAY(t, CREATOR, t->world->threads[e.thread].creator == by.thread, "%" PRId64 " was created by %d",
 		    answers_number(answer, "thread"), t->world->threads[e.thread].creator);
+}
+
+/*
+ * Judge the link from E to NEXT, which the JSON object LINK has, where the answer names a hole: then it says that the
+ * wait began, and not that it goes on.
+ */
+static void judge_old_link(const struct trial *t, const struct entity *e, const struct entity *next, const json_t *link)
+{
+	const struct wait *it = next->wait != WORLD_NONE ? &t->world->waits[next->wait] : NULL;
+
+	if (it && e->thread != WORLD_NONE)
+		SAY(t, WAITS, it->thread == e->thread && clock_of(t, it->begin) == answers_time(link, "since_ns"),
+		    "thread %d did not begin wait %d then", e->thread, next->wait);
+	else if (e->wait != WORLD_NONE && is_object(next))
+		SAY(t, WAITS, t->world->waits[e->wait].object == next->object, "wait %d is not for object %d", e->wait,
+		    next->object);
+	else if (e->wait != WORLD_NONE && next->thread != WORLD_NONE)
+		SAY(t, WAITS, t->world->waits[e->wait].joined == next->thread, "wait %d is not for thread %d", e->wait,
+		    next->thread);
 }
 
 /* Judge the link from E to NEXT, which the JSON object LINK has. */
@@ -145,15 +172,46 @@ static void judge_link(const struct trial *t, const struct entity *e, const stru
 static void judge_chain(const struct trial *t, const json_t *answer)
 {
 	struct entity e = entity_of(t, answer), next;
+	bool hole = json_is_object(json_object_get(answer, "resolution_coverage"));
 	json_t *link;
 	size_t i;
 
 	json_array_foreach(json_object_get(answer, "chain"), i, link)
 	{
 		next = entity_of(t, link);
-		judge_link(t, &e, &next, link);
+		(hole ? judge_old_link : judge_link)(t, &e, &next, link);
 		e = next;
 	}
+}
+
+/* Return the last wait of the answer's chain, or WORLD_NONE. */
+static int last_wait(const struct trial *t, const json_t *answer)
+{
+	int wait = WORLD_NONE;
+	json_t *link;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "chain"), i, link)
+	{
+		struct entity e = entity_of(t, link);
+
+		wait = e.wait != WORLD_NONE ? e.wait : wait;
+	}
+	return wait;
+}
+
+/* Return the last thread of the answer before its root, or WORLD_NONE. */
+static int last_thread(const struct trial *t, const json_t *answer)
+{
+	const json_t *chain = json_object_get(answer, "chain");
+	int thread = entity_of(t, answer).thread;
+
+	for (size_t i = 0; i + 1 < json_array_size(chain); i++) {
+		struct entity e = entity_of(t, json_array_get(chain, i));
+
+		thread = e.thread != WORLD_NONE ? e.thread : thread;
+	}
+	return thread;
 }
 
 /* Return the object whose signals the answer counts. */
@@ -171,6 +229,18 @@ static uint64_t since_of(const json_t *answer)
 static bool covers(const json_t *answer, const char *key)
 {
 	return !json_is_object(json_object_get(answer, key));
+}
+
+/* Return whether a thread of the process waited for OBJECT at TIME. A wait may just have been too long. */
+static bool is_waited_for(const struct trial *t, int object, uint64_t time)
+{
+	for (unsigned i = 0; i < t->world->n_waits; i++) {
+		const struct wait *it = &t->world->waits[i];
+
+		if (it->process == t->recording->process && it->object == object && it->begin < time && it->end > time)
+			return true;
+	}
+	return false;
 }
 
 static void judge_none_came(const struct trial *t, const json_t *answer)
@@ -194,7 +264,8 @@ static void judge_none_came(const struct trial *t, const json_t *answer)
 	f = signal_of(t, object, last);
 	if (json_is_object(json_object_get(answer, "missed")))
 		return; /* it is not said that a thread took it */
-	SAY(t, TAKEN, f && f->n, "a signal of object %d woke nobody, or was none", object);
+	SAY(t, TAKEN, f && (f->n || is_waited_for(t, object, f->time)),
+	    "nobody waited for object %d, or it was no signal", object);
 }
 
 static void judge_missed(const struct trial *t, const json_t *answer)
@@ -231,6 +302,7 @@ static void judge_signalled(const struct trial *t, const json_t *answer)
 {
 	int object = condition_of(t, answer);
 	uint64_t said = (uint64_t)answers_number(answer, "signals_since");
+	int wait = last_wait(t, answer);
 	unsigned n;
 
 	if (object == WORLD_NONE)
@@ -238,6 +310,8 @@ static void judge_signalled(const struct trial *t, const json_t *answer)
 	n = count_signals(t, object, since_of(answer), UINT64_MAX);
 	SAY(t, SIGNALLED, said == n || (said < n && !recording_is_whole(t->recording)),
 	    "%u signals of object %d came, not %" PRIu64, n, object, said);
+	if (wait != WORLD_NONE && covers(answer, "since_coverage"))
+		SAY(t, SIGNALLED, recording_end(t->recording, wait) > t->recording->until, "wait %d is over", wait);
 }
 
 static void judge_cycle(const struct trial *t, const json_t *answer)
@@ -298,12 +372,24 @@ static bool is_elsewhere(const struct trial *t, int thread)
 	return t->world->threads[thread].process != t->recording->process;
 }
 
+/* The root is said to have ended, and what waits on it not to have run since. */
+static void judge_not_woken(const struct trial *t, const json_t *answer, uint64_t end)
+{
+	int thread = last_thread(t, answer);
+	bool ran = false;
+
+	for (unsigned i = 0; i < t->world->n_facts && t->world->facts[i].time <= t->recording->until; i++)
+		ran = ran || (t->world->facts[i].thread == thread && t->world->facts[i].time > end);
+	SAY(t, NOT_WOKEN, end != WORLD_NEVER && !ran, ran ? "thread %d ran" : "thread %d waits for what did not end",
+	    thread);
+}
+
 static void judge_root(const struct trial *t, const json_t *answer, const char *verdict)
 {
 	struct entity root = entity_of(t, json_object_get(answer, "root"));
 	uint64_t end = end_of(t, &root);
 
-	if (is_object(&root))
+	if (!has_end(&root) && !is_held_outside(answer))
 		return;
 	if (is_held_outside(answer)) {
 		SAY(t, OUTSIDE, root.thread == WORLD_NONE || is_elsewhere(t, root.thread), "it is of this process");
@@ -314,8 +400,8 @@ static void judge_root(const struct trial *t, const json_t *answer, const char *
 		SAY(t, NOTHING_RESOLVED, end == WORLD_NEVER, "it ended at %" PRIu64, end);
 	else if (strcmp(verdict, "holder-ended") == 0)
 		judge_holder_ended(t, answer, &root);
-	else if (strcmp(verdict, "not-woken") == 0)
-		SAY(t, NOT_WOKEN, end != WORLD_NEVER, "it did not end");
+	else if (strcmp(verdict, "not-woken") == 0 && covers(answer, "since_coverage"))
+		judge_not_woken(t, answer, end);
 	else if (strcmp(verdict, "missed-resolution") == 0)
 		SAY(t, MISSED_RESOLUTION, end != WORLD_NEVER, "it did not end");
 }
@@ -326,7 +412,7 @@ static void judge_like(const struct trial *t, const json_t *answer)
 	struct entity e = entity_of(t, like);
 	uint64_t end = end_of(t, &e);
 
-	if (!json_is_object(resolution) || is_object(&e))
+	if (!json_is_object(resolution) || !has_end(&e))
 		return;
 	SAY(t, LIKE, end != WORLD_NEVER && clock_of(t, end) == answers_time(resolution, "time_ns"),
 	    "%" PRId64 " ended at %" PRIu64, answers_number(like, "thread"), end);

@@ -141,12 +141,12 @@ struct world {
 	unsigned n_processes;
 	uint64_t exited[WORLD_PROCESSES]; /* WORLD_NEVER */
 	uint64_t now;
-	struct wait waits[WORLD_STEPS];
-	unsigned n_waits;
-	struct fact facts[3 * WORLD_STEPS];
-	unsigned n_facts;
 	uint64_t quiet; /* when no thread could go on */
 	bool endless;	/* the steps ran out before */
+	/* The rest is not cleared before a run: items behind the last one are never read. */
+	unsigned n_waits, n_facts;
+	struct wait waits[WORLD_STEPS];
+	struct fact facts[3 * WORLD_STEPS];
 };
 
 /* Execute program 0 in process 0, and all that it starts. The caller has made programs and objects. */
