@@ -150,6 +150,30 @@ static void test_clock(void)
 	mprof_model_free(model);
 }
 
+/* The end of a thread may be in a gap of its ring, also if another ring lost its beginning. */
+static void test_unresolved(void)
+{
+	const struct mprof_model_view *v;
+
+	begin(3);
+	declare(0, ALL | MPROF_WRITES_ENDS | MPROF_DECLARES_FIRST);
+	line_add(model, 0, &(struct line)CREATES(10, 1, 7, Task));
+	line_add(model, 0, &(struct line)MARKS(10, 7));
+	declare(1, ALL | MPROF_WRITES_ENDS);
+	does(1, 30, MPROF_EVENT_switch, 2, 0);
+	declare(2, ALL | MPROF_WRITES_ENDS | MPROF_DECLARES_FIRST);
+	does(2, 11, MPROF_EVENT_switch, 7, 0);
+	CHECK_EQ_INT(mprof_model_gap(model, 2, 1), MPROF_OK);
+	does(2, 40, MPROF_EVENT_switch, 2, 0);
+	finish();
+	v = mprof_model_view(model);
+	for (uint32_t i = 0; i < v->n_threads; i++)
+		if (v->threads[i].id == 7)
+			CHECK((v->threads[i].flags & MPROF_THREAD_END_UNSEEN) != 0);
+	CHECK_EQ_UINT(v->n_expectations, 1);
+	mprof_model_free(model);
+}
+
 static void test_dropped(void)
 {
 	begin(1);
@@ -195,6 +219,7 @@ int main(void)
 	CHECK_RUN(test_undeclared);
 	CHECK_RUN(test_gap);
 	CHECK_RUN(test_clock);
+	CHECK_RUN(test_unresolved);
 	CHECK_RUN(test_dropped);
 	CHECK_RUN(test_asleep);
 	return check_done();

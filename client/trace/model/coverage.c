@@ -209,16 +209,11 @@ void coverage_unresolved(const struct mprof_model_view *v, const struct coverage
 			 uint64_t end, struct mprof_coverage *coverage)
 {
 	const struct mprof_thread *t = &v->threads[thread];
-	uint32_t gap;
 
 	coverage_ask(v, x, t->stream, MPROF_COVERAGE_RESOLVE, t->created, end, end, coverage);
-	if (coverage->hole != MPROF_HOLE_KIND && coverage->hole != MPROF_HOLE_UNSAID &&
-	    coverage->hole != MPROF_HOLE_BEGIN)
-		return;
-	*coverage = (struct mprof_coverage){0};
-	gap = coverage_index_gap(x, t->stream, t->created, end);
-	if (gap != MPROF_NONE)
-		*coverage = hole(MPROF_HOLE_GAP, t->stream, v->gaps[gap].from, v->gaps[gap].to);
+	if (coverage->hole == MPROF_HOLE_KIND || coverage->hole == MPROF_HOLE_UNSAID ||
+	    coverage->hole == MPROF_HOLE_BEGIN)
+		coverage_losses(v, x, t->stream, t->created, end, coverage);
 }
 
 void mprof_coverage_ask(const struct mprof_model_view *v, uint32_t stream, enum mprof_coverage_kind kind, uint64_t from,
