@@ -13,7 +13,7 @@
 #include "clock.h"
 #include "span-gaps.h"
 
-#define HEAD_MOST     65000u /* bytes of a head as the hub writes it; it takes 65,536 */
+#define HEAD_MOST     65000u /* bytes of a head without a profile, as the hub writes it; it takes 65,536 */
 #define GAPS_MOST     512u   /* gaps that a head names at most */
 #define STREAMS_MOST  256u   /* streams that a head describes at most */
 #define TEXT_MOST     1024u  /* bytes of another text than the guest's name */
@@ -105,13 +105,29 @@ static bool halve(json_t *list)
 	return n > 0;
 }
 
+/* Return whether HEAD is larger than the hub takes, whose text has a blank behind each comma and colon. */
+static bool is_large(const json_t *head)
+{
+	return json_dumpb(head, NULL, 0, JSON_SORT_KEYS) > HEAD_MOST;
+}
+
 /*
- * Shorten the lists of HEAD until the hub takes it: what a guest does makes gaps and names streams. The
- * hub's text has a blank behind each comma and colon, as jansson has without JSON_COMPACT.
+ * Shorten the lists of HEAD until the hub takes it: what a guest does makes gaps and names streams. The times at which
+ * gaps were found go first.
  */
 static void shorten(json_t *head)
 {
-	while (json_dumpb(head, NULL, 0, JSON_SORT_KEYS) > HEAD_MOST) {
+	json_t *gap;
+	size_t i;
+
+	if (!is_large(head))
+		return;
+	json_array_foreach(json_object_get(head, "gaps"), i, gap)
+	{
+		json_object_del(gap, "real");
+		json_object_del(gap, "mono");
+	}
+	while (is_large(head)) {
 		(void)cut(head);
 		if (!halve(json_object_get(head, "gaps")) && !halve(json_object_get(head, "streams")))
 			return;
@@ -241,6 +257,10 @@ static int on_gap(void *context, const struct archive_gap *gap)
 			text_of(gap->kind), "reason", text_of(gap->reason), "after_sequence",
 			digits(gap->after_sequence), "after_offset", (json_int_t)gap->after_offset, "next_sequence",
 			digits(gap->next_sequence), "packets", (json_int_t)gap->packets, "at_least", gap->at_least);
+	if (gap->real) {
+		json_object_set_new(one, "real", digits(gap->real));
+		json_object_set_new(one, "mono", digits(gap->mono));
+	}
 	return json_array_append_new(reading->gaps, one) ? -ENOMEM : 0;
 }
 
@@ -331,6 +351,27 @@ int head_of_capture(struct reader *r, int64_t capture, struct head *head)
 	if (rc != 0)
 		head_deinit(head);
 	return rc;
+}
+
+int head_with_profile(const struct head *head, const struct head_profile *profile, char **json)
+{
+	json_t *all = json_loads(head->json, 0, NULL), *one = json_object();
+	const struct {
+		const char *name;
+		uint64_t time;
+	} times[] = {
+		{"began_real", profile->began_real},	     {"began_mono", profile->began_mono},
+		{"connected_mono", profile->connected_mono}, {"ended_real", profile->ended_real},
+		{"ended_mono", profile->ended_mono},
+	};
+
+	json_object_set_new(one, "recording", json_integer(profile->recording));
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		if (times[i].time)
+			json_object_set_new(one, times[i].name, digits(times[i].time));
+	*json = json_object_set_new(all, "profile", one) == 0 ? json_dumps(all, COMPACT_FLAGS) : NULL;
+	json_decref(all);
+	return *json ? 0 : -ENOMEM;
 }
 
 void head_deinit(struct head *head)

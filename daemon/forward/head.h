@@ -23,6 +23,16 @@ struct head {
 int head_of_capture(struct reader *r, int64_t capture, struct head *head);
 void head_deinit(struct head *head);
 
+/* The memory profile of which a part is sent with a capture. Times are ns on both clocks; 0 = not known. */
+struct head_profile {
+	int64_t recording; /* 0 = none */
+	uint64_t began_real, began_mono, connected_mono;
+	uint64_t ended_real, ended_mono; /* 0, too, if the profile had not ended when the part was chosen */
+};
+
+/* Write the JSON of HEAD with PROFILE into *JSON, which the caller frees. Return 0 or -ENOMEM. */
+int head_with_profile(const struct head *head, const struct head_profile *profile, char **json);
+
 /* Read the head of RUN into *JSON, which the caller frees. *STREAMS: how many streams it has. */
 int head_of_run(struct reader *r, int64_t run, char **json, size_t *streams);
 

@@ -85,12 +85,13 @@ bool own_state_memory_read(const char *directory, int64_t capture, struct memory
 	int64_t chosen, recording;
 	uint64_t bytes;
 	char line[LINE];
+	int has_ended = 0; /* a line of an earlier version does not say it */
 
 	read_line(directory, MEMORY, line);
-	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNu64, &chosen, &recording, &bytes) != 3 || chosen != capture ||
-	    recording < 0)
+	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNu64 " %d", &chosen, &recording, &bytes, &has_ended) < 3 ||
+	    chosen != capture || recording < 0)
 		return false;
-	*memory = (struct memory_part){recording, bytes};
+	*memory = (struct memory_part){recording, bytes, has_ended == 1};
 	return true;
 }
 
@@ -98,7 +99,8 @@ int own_state_memory_write(const char *directory, int64_t capture, const struct 
 {
 	char line[LINE];
 
-	snprintf(line, sizeof(line), "%" PRId64 " %" PRId64 " %" PRIu64, capture, memory->recording, memory->bytes);
+	snprintf(line, sizeof(line), "%" PRId64 " %" PRId64 " %" PRIu64 " %d", capture, memory->recording,
+		 memory->bytes, memory->has_ended);
 	return write_line(directory, MEMORY, line);
 }
 

@@ -34,6 +34,7 @@ struct piece {
 struct memory_part {
 	int64_t recording; /* 0 = none */
 	uint64_t bytes;
+	bool has_ended; /* the profile had ended when the part was chosen */
 };
 
 struct pieces;

@@ -39,6 +39,30 @@ static bool find(struct memtraces_reader *m, const struct head *head, int64_t *r
 	return look_up(m, head, recording) == 0 && memtraces_get(m, *recording, on_recording, found) == 0;
 }
 
+static int on_chosen(void *context, const struct memtrace *recording)
+{
+	struct head_profile *profile = context;
+
+	profile->began_real = recording->began_real;
+	profile->began_mono = recording->began_mono;
+	profile->connected_mono = recording->connected_mono;
+	profile->ended_real = recording->ended_real;
+	profile->ended_mono = recording->ended_mono;
+	return 0;
+}
+
+struct head_profile memory_profile(struct memtraces_reader *m, const struct memory_part *memory)
+{
+	struct head_profile profile = {.recording = memory->recording};
+
+	if (!memory->recording || memtraces_reader_ready(m) != 0 ||
+	    memtraces_get(m, memory->recording, on_chosen, &profile) != 0)
+		return (struct head_profile){0};
+	if (!memory->has_ended)
+		profile.ended_real = profile.ended_mono = 0;
+	return profile;
+}
+
 bool memory_has(struct memtraces_reader *m, const struct head *head)
 {
 	int64_t recording;
@@ -69,7 +93,7 @@ void memory_choose(struct memtraces_reader *m, const char *own, int64_t capture,
 			 (unsigned long long)found.bytes);
 		return;
 	}
-	*memory = (struct memory_part){recording, found.bytes};
+	*memory = (struct memory_part){recording, found.bytes, !found.is_recording};
 	r = own_state_memory_write(own, capture, memory);
 	if (r < 0) {
 		log_warning("The state in %s cannot be written: %s", own, strerror(-r));

@@ -20,6 +20,12 @@ typedef void memory_wait(void *context, uint64_t until);
 void memory_choose(struct memtraces_reader *m, const char *own, int64_t capture, const struct head *head,
 		   memory_wait *wait, void *context, struct memory_part *memory);
 
+/*
+ * Return what a head says of the profile that MEMORY is a part of: the same at each attempt. The recording is 0 if there is
+ * none, or if it cannot be read; then its pieces cannot be read, either.
+ */
+struct head_profile memory_profile(struct memtraces_reader *m, const struct memory_part *memory);
+
 /* Return whether the capture with HEAD has a profile, or may have one: then it cannot be sent together with others. */
 bool memory_has(struct memtraces_reader *m, const struct head *head);
 

@@ -19,6 +19,7 @@
 struct sending {
 	struct sender *s;
 	const struct head *head;
+	const char *json; /* of the head, with the memory profile */
 	const char *month;
 	int64_t capture;
 	struct memory_part memory;
@@ -98,8 +99,8 @@ static int send_pieces(struct sending *sending, bool is_empty)
 	bool done = false;
 	int r;
 
-	r = hub_begin_capture(s->hub, sending->month, sending->capture, sending->pieces, sending->bytes,
-			      sending->head->json, &done, &sending->is_open);
+	r = hub_begin_capture(s->hub, sending->month, sending->capture, sending->pieces, sending->bytes, sending->json,
+			      &done, &sending->is_open);
 	if (r != 0 || done)
 		return r;
 	if (sending->is_open)
@@ -137,9 +138,12 @@ static int send_capture(struct sender *s, const struct row *row, const struct he
 		.s = s,
 		.head = head,
 		.month = month,
+		.json = head->json,
 		.capture = row->outbox.capture,
 		.most = UINT64_MAX,
 	};
+	CLEANUP(freep) char *json = NULL;
+	struct head_profile profile;
 	bool is_empty;
 	int r;
 
@@ -151,6 +155,9 @@ static int send_capture(struct sender *s, const struct row *row, const struct he
 		return memory_failed(&sending);
 	if (r != 0)
 		return sender_archive_failed(s, r);
+	profile = memory_profile(s->memtraces, &sending.memory);
+	if (profile.recording && head_with_profile(head, &profile, &json) == 0)
+		sending.json = json;
 	*bytes = sending.bytes;
 	r = sender_begin(s);
 	if (r == 0)
@@ -238,6 +245,7 @@ static int add_together(struct sender *s, const struct row *row, struct together
 	if (r != 0)
 		return 0; /* sent by itself it gets its message */
 	month_of(head.real, month);
+	sending.json = head.json;
 	if (!is_past(s, &head) && !memory_has(s->memtraces, &head) && count(&sending, &is_empty) == 0) {
 		r = send_pieces(&sending, is_empty);
 		*fits = r == 0;

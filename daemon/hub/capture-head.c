@@ -33,7 +33,7 @@ static bool digits(const json_t *object, const char *key, uint64_t *value)
 	return word && quantity_whole(word, UINT64_MAX, value);
 }
 
-/* Read a member that is a packet's number, as text. Return false if it is anything else. */
+/* Read a member that is a packet's number or a stamp, as text. Return false if it is anything else. */
 static bool sequence(const json_t *object, const char *key, uint64_t *value)
 {
 	return digits(object, key, value) && *value <= INT64_MAX;
@@ -202,6 +202,9 @@ bool capture_head_gap(const struct capture_head *head, size_t i, struct archive_
 	gap->after_offset = (uint32_t)offset;
 	gap->packets = (uint64_t)packets;
 	gap->at_least = json_is_true(json_object_get(entry, "at_least"));
+	/* A host of an earlier version does not say when it found the gap. */
+	if (!sequence(entry, "real", &gap->real) || !sequence(entry, "mono", &gap->mono))
+		gap->real = gap->mono = 0;
 	return true;
 }
 

@@ -6,6 +6,7 @@ The hub keeps what they send by the time at which it was taken, and shows correc
 import datetime
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 import clocks
 import daemons
 import fleethost
+import sink
 from daemons import Ring
 
 DAY = clocks.DAY
@@ -156,6 +158,53 @@ class WrongClocks(clocks.Shifted, fleethost.Case):
         self.assertTrue(re.search(str(today.year), said), said)
         said = self.said_by_mprofctl(hub, "show", hub.json(f"/v1/captures?host={host.name}")["captures"][0]["id"])
         self.assertIn("host's clock", said)
+
+    def test_gaps_and_profiles(self):
+        """The times of gaps and of memory profiles are on the hub as on the host, and corrected there, too."""
+        hub, host = self.hub(), self.wrong(-400, more="[sink]\nlisten = 127.0.0.1:0\n")
+        host.sink = host.launch("mprofd-sink", prefix=self.prefix(-400))
+        with host.packet() as ring:
+            ring.add_packet()
+            host.wait_archived(ring, "web", ring.n - 20)
+            host.change("UPDATE chunks SET data = CAST(data || x'00' AS BLOB) WHERE sequence = 1;")  # the collector declares a gap
+            offer = sink.Offer(sink.stream())
+            self.addCleanup(offer.close)
+            body = b'{"address": "127.0.0.1", "port": %d}' % offer.port
+            status, _, text = host.ask("/v1/domains/web/memtraces", "POST", body, {"Content-Type": "application/json"})
+            self.assertEqual(status, 201, text)
+            host.wait(lambda: host.json("/v1/memtraces")["memtraces"][0]["bytes"])
+            running = host.capture("web")  # of a profile that goes on
+            host.start_forwarder()
+            host.wait(lambda: host.hub_captures() == [running])
+            offer.close()
+            offer.client.shutdown(socket.SHUT_RDWR)
+            host.wait(lambda: host.json("/v1/memtraces")["memtraces"][0]["ended"])
+        host.wait_ended("web")
+        host.wait_sent()
+        before = host.collector_metric("mprofd_clock_steps_total")
+        self.shift(0, synchronised=True)
+        host.wait(lambda: host.collector_metric("mprofd_clock_steps_total") > before)
+        host.advance(61, step=1)  # the periods are stored once a minute
+        host.advance(61, step=1, path="sink/sink.sock")
+        host.wait(lambda: all(c["time_corrected"] for c in hub.json(f"/v1/captures?host={host.name}")["captures"]))
+
+        own = host.json("/v1/memtraces")["memtraces"][0]
+        names = ("began", "began_mono", "connected_mono")
+        listed = hub.json(f"/v1/memtraces?host={host.name}")["memtraces"]
+        self.assertEqual(len(listed), 2)
+        for profile in listed:
+            self.assertEqual([profile[name] for name in names], [own[name] for name in names])
+            self.assertGreater(ago(profile["began"]), 399 * DAY)
+            self.assertLess(abs(ago(profile["began_corrected"])), DAY)
+        is_end = {profile["capture"]: profile["capture"].split(".")[-1] != str(running) for profile in listed}
+        for profile in listed:
+            self.assertEqual(profile["ended"], own["ended"] if is_end[profile["capture"]] else None)
+            self.assertEqual(bool(profile["ended_corrected"]), is_end[profile["capture"]])
+        for capture in hub.json(f"/v1/captures?host={host.name}")["captures"]:
+            (gap,) = hub.json(f"/v1/captures/{capture['id']}/packets")["gaps"]
+            self.assertEqual(gap, host.json(f"/v1/captures/{capture['id'].rsplit('.')[-1]}/packets")["gaps"][0])
+            self.assertGreater(ago(gap["found"]), 399 * DAY)
+            self.assertLess(abs(ago(gap["found_corrected"])), DAY)
 
     def test_packets(self):
         """Packets of a host that is 400 days behind are kept with those of this month, and none is past the hub's retention."""

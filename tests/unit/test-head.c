@@ -73,6 +73,12 @@ static json_t *capture_head(struct world *w)
 	return json;
 }
 
+/* Return the member KEY of the head's first gap. */
+static const char *of_gap(const json_t *json, const char *key)
+{
+	return json_string_value(json_object_get(json_array_get(json_object_get(json, "gaps"), 0), key));
+}
+
 static void test_small(void)
 {
 	struct world w;
@@ -84,6 +90,8 @@ static void test_small(void)
 	json = capture_head(&w);
 	CHECK(!json_object_get(json, "cut"));
 	CHECK_EQ_UINT(json_array_size(json_object_get(json, "gaps")), 3);
+	CHECK_EQ_STR(of_gap(json, "real"), "1");
+	CHECK_EQ_STR(of_gap(json, "mono"), "1");
 	CHECK_EQ_UINT(json_array_size(json_object_get(json, "streams")), 1);
 	CHECK_EQ_STR(json_string_value(json_object_get(json, "guest")), "web");
 	json_decref(json);
@@ -101,6 +109,7 @@ static void test_gaps(void)
 	json = capture_head(&w);
 	CHECK(json_is_true(json_object_get(json, "cut")));
 	CHECK(json_array_size(json_object_get(json, "gaps")) > 100);
+	CHECK(!of_gap(json, "real") && !of_gap(json, "mono")); /* these go first */
 	CHECK_EQ_UINT(json_array_size(json_object_get(json, "streams")), 1);
 	CHECK_EQ_INT(json_integer_value(json_object_get(json, "lost_packets")), 600 * 65535);
 	json_decref(json);
@@ -133,6 +142,36 @@ static void test_streams(void)
 	world_deinit(&w);
 }
 
+/* A head has room for a memory profile, however large it is. Times that are not known are left out. */
+static void test_profile(void)
+{
+	struct head_profile profile = {
+		INT32_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX,
+	};
+	struct world w;
+	struct head head;
+	json_t *json, *one;
+
+	if (!world_init(&w, "web"))
+		return;
+	for (int n = 0; n < 30; n++) {
+		CLEANUP(freep) char *text = NULL;
+
+		CHECK_EQ_INT(head_of_capture(w.r, 1, &head), 0);
+		CHECK_EQ_INT(head_with_profile(&head, &profile, &text), 0);
+		json = parse(text);
+		one = json_object_get(json, "profile");
+		CHECK_EQ_INT(json_integer_value(json_object_get(one, "recording")), INT32_MAX);
+		CHECK_EQ_STR(json_string_value(json_object_get(one, "began_mono")), "9223372036854775807");
+		CHECK_EQ_UINT(json_object_size(one), profile.ended_real ? 6 : 4);
+		json_decref(json);
+		head_deinit(&head);
+		add_gaps(&w, 17);
+		profile.ended_real = profile.ended_mono = 0;
+	}
+	world_deinit(&w);
+}
+
 /* A name that is no UTF-8 is no reason to refuse the capture. */
 static void test_name(void)
 {
@@ -151,6 +190,7 @@ int main(void)
 {
 	CHECK_RUN(test_small);
 	CHECK_RUN(test_gaps);
+	CHECK_RUN(test_profile);
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_name);
 	return check_done();

@@ -289,13 +289,13 @@ static void test_memory(void)
 	fixture_fill(data, 7, 0, 2000, 1000);
 	CHECK_EQ_INT(memtraces_append(writer, 7, 2000, data, 1000), 0);
 	CHECK_EQ_INT(memtraces_commit(writer), 0);
-	w.memory = (struct memory_part){7, 3000};
+	w.memory = (struct memory_part){7, 3000, false};
 	CHECK_EQ_STR(read_capture(&w, NULL, 0).parts, "c0.0 m7.0 m7.1 ");
 	w.memory.bytes = 2000;
 	CHECK_EQ_STR(read_capture(&w, NULL, 0).parts, "c0.0 m7.0 ");
 	codec_reader_init(&seen.codec);
 	for (int i = 0; i < 3; i++) {
-		w.memory = (struct memory_part[]){{7, 2500}, {7, 3001}, {8, 1}}[i];
+		w.memory = (struct memory_part[]){{7, 2500, false}, {7, 3001, false}, {8, 1, false}}[i];
 		CHECK_EQ_INT(pieces_of_capture(w.p, 1, &w.memory, NULL, 0, see, &seen), PIECES_E_MEMORY);
 	}
 	codec_reader_deinit(&seen.codec);

@@ -27,6 +27,11 @@ static uint64_t digits(const char *text)
 	return text && quantity_whole(text, UINT64_MAX, &number) ? number : 0;
 }
 
+uint64_t row_digits(const struct postgres_rows *rows, int row, int column)
+{
+	return digits(postgres_text(rows, row, column));
+}
+
 json_t *row_corrected(const struct postgres_rows *rows, int row, int column, int correction)
 {
 	return json_corrected(digits(postgres_text(rows, row, column)), postgres_number(rows, row, correction));

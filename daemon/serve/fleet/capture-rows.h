@@ -48,6 +48,8 @@ enum capture_column {
 struct capture_id capture_row_id(const struct postgres_rows *rows, int row);
 /* Return the capture in ROW as the API shows it; NULL without memory. */
 json_t *capture_row_json(const struct postgres_rows *rows, int row);
+/* Return the number that the text in COLUMN of ROW has as digits; 0 if it has none. */
+uint64_t row_digits(const struct postgres_rows *rows, int row, int column);
 /* Return the stamp in COLUMN of ROW with its CORRECTION, as json_corrected(). */
 json_t *row_corrected(const struct postgres_rows *rows, int row, int column, int correction);
 /* Write the tag of the capture in ROW, which another pin or note changes. */

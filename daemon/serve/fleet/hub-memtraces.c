@@ -17,7 +17,14 @@
 #define SCANNED 1000u
 #define ABSENT	"No such memory profile. See /v1/memtraces."
 /* Columns behind those of the capture. */
-#define PART_COLUMNS ", m.stream, m.bytes"
+#define PART_COLUMNS                                                             \
+	", m.stream, m.bytes, head #>> '{profile,recording}', "                  \
+	"head #>> '{profile,began_real}', head #>> '{profile,began_mono}', "     \
+	"head #>> '{profile,connected_mono}', head #>> '{profile,ended_real}', " \
+	"fleet.correction(host, archive, head #>> '{profile,began_real}', "      \
+	"head #>> '{profile,began_mono}'), "                                     \
+	"fleet.correction(host, archive, head #>> '{profile,ended_real}', "      \
+	"head #>> '{profile,ended_mono}')"
 #define PART_JOIN                                                                                                   \
 	" c LEFT JOIN LATERAL (SELECT p.stream, sum(p.length) AS bytes FROM fleet.pieces p WHERE p.host = c.host "  \
 	"AND p.month = c.month AND p.archive = c.archive AND p.capture = c.capture AND p.part = 'memory' GROUP BY " \
@@ -26,7 +33,51 @@
 	"host, archive, capture, guest, kind, image, finished, pinned, note, cause, sentence, last_ran, failure, " \
 	"lost_packets, month, at, head"
 
-enum { PART_STREAM = CAPTURE_COLUMNS_N, PART_BYTES };
+enum {
+	PART_STREAM = CAPTURE_COLUMNS_N,
+	PART_BYTES,
+	PART_RECORDING, /* that the head's stamps are of */
+	PART_BEGAN,
+	PART_BEGAN_MONO,
+	PART_CONNECTED_MONO,
+	PART_ENDED,
+	PART_BEGAN_CORRECTION,
+	PART_ENDED_CORRECTION,
+};
+
+/* Return the stamp in COLUMN, ns on CLOCK_MONOTONIC, or null. */
+static json_t *mono_json(const struct postgres_rows *rows, int row, int column)
+{
+	uint64_t mono = row_digits(rows, row, column);
+
+	return mono ? json_ns(mono) : json_null();
+}
+
+/*
+ * Add the times of the profile to JSON. The head has those of one recording; the head of an earlier version has none. Return whether
+ * there was memory.
+ */
+static bool add_times(json_t *json, const struct postgres_rows *rows, int row)
+{
+	bool is_known = row_digits(rows, row, PART_RECORDING) == (uint64_t)postgres_number(rows, row, PART_STREAM);
+	json_t *times;
+	int r;
+
+	if (is_known)
+		times = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "began",
+				  json_time(row_digits(rows, row, PART_BEGAN)), "began_corrected",
+				  row_corrected(rows, row, PART_BEGAN, PART_BEGAN_CORRECTION), "began_mono",
+				  mono_json(rows, row, PART_BEGAN_MONO), "connected_mono",
+				  mono_json(rows, row, PART_CONNECTED_MONO), "ended",
+				  json_time(row_digits(rows, row, PART_ENDED)), "ended_corrected",
+				  row_corrected(rows, row, PART_ENDED, PART_ENDED_CORRECTION));
+	else
+		times = json_pack("{s:n, s:n, s:n, s:n, s:n, s:n}", "began", "began_corrected", "began_mono",
+				  "connected_mono", "ended", "ended_corrected");
+	r = json_object_update(json, times);
+	json_decref(times);
+	return r == 0;
+}
 
 static json_t *memtrace_json(const struct postgres_rows *rows, int row)
 {
@@ -37,18 +88,15 @@ static json_t *memtrace_json(const struct postgres_rows *rows, int row)
 	capture_id_text(&id, capture);
 	id.recording = (int32_t)postgres_number(rows, row, PART_STREAM);
 	capture_id_text(&id, text);
-	json = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:n, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:n, s:n}", "id", text,
-			 "host", id.host, "capture", capture, "run",
-			 (json_int_t)postgres_number(rows, row, CAPTURE_RUN), "domain",
+	json = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:n, s:n, s:n, s:n, s:s, s:n}", "id", text, "host", id.host,
+			 "capture", capture, "run", (json_int_t)postgres_number(rows, row, CAPTURE_RUN), "domain",
 			 row_text(rows, row, CAPTURE_GUEST), "uuid", row_text(rows, row, CAPTURE_UUID), "domid",
-			 "address", "port", "origin", "state", "ended", "reason", "began", "began_corrected",
-			 "began_mono", "connected_mono");
-	more = json_pack("{s:n, s:n, s:I, s:n, s:i, s:i, s:o, s:o, s:{s:n, s:n, s:n, s:n, s:n, s:n}}", "ended",
-			 "ended_corrected", "bytes", (json_int_t)postgres_number(rows, row, PART_BYTES), "packets",
-			 "dropped", 0, "damaged", 0, "pinned", row_bool(rows, row, CAPTURE_PINNED), "note",
-			 row_text(rows, row, CAPTURE_NOTE), "says", "version", "program", "host", "pid", "rate",
-			 "context");
-	if (json && more && json_object_update(json, more) == 0) {
+			 "address", "port", "origin", "state", "ended", "reason");
+	more = json_pack("{s:I, s:n, s:i, s:i, s:o, s:o, s:{s:n, s:n, s:n, s:n, s:n, s:n}}", "bytes",
+			 (json_int_t)postgres_number(rows, row, PART_BYTES), "packets", "dropped", 0, "damaged", 0,
+			 "pinned", row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE),
+			 "says", "version", "program", "host", "pid", "rate", "context");
+	if (json && more && json_object_update(json, more) == 0 && add_times(json, rows, row)) {
 		json_decref(more);
 		return json;
 	}
