@@ -122,11 +122,19 @@ static const char *or_null(const char *text)
 	return *text ? text : NULL;
 }
 
+/* Add N as a number if RESULT knows the damage; else NULL. TEXT has room for the digits. */
+static void add_damage(struct postgres_params *params, const struct reading_result *result, uint64_t n, char text[24])
+{
+	snprintf(text, 24, "%" PRIu64, n);
+	postgres_add_text(params, result->damage_known ? text : NULL);
+}
+
 /* Store RESULT of T. */
 static int store(struct annotator *a, const struct taken *t, const struct reading_result *result)
 {
 	struct postgres_params params = {0};
 	struct postgres_rows *rows = NULL;
+	char numbers[3][24];
 	int r;
 
 	capture_key_add(&t->key, &params);
@@ -134,7 +142,12 @@ static int store(struct annotator *a, const struct taken *t, const struct readin
 	postgres_add_text(&params, or_null(result->sentence));
 	postgres_add_text(&params, or_null(result->last));
 	postgres_add_text(&params, or_null(result->failure));
-	r = postgres_call(a->p, "SELECT fleet.annotation_done($1, $2::date, $3::uuid, $4::bigint, $5, $6, $7, $8)",
+	add_damage(&params, result, result->damages, numbers[0]);
+	add_damage(&params, result, result->skipped, numbers[1]);
+	add_damage(&params, result, result->unproven, numbers[2]);
+	r = postgres_call(a->p,
+			  "SELECT fleet.annotation_done($1, $2::date, $3::uuid, $4::bigint, $5, $6, $7, $8, "
+			  "$9::bigint, $10::bigint, $11::bigint)",
 			  &params, &rows);
 	if (r == 0 && postgres_number(rows, 0, 0)) {
 		a->read += !*result->failure;

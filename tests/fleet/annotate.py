@@ -196,6 +196,21 @@ class Causes(Case):
         self.assertNotRegex(shared[0], r"\d")
         self.assertEqual({re.sub(r"[\d.]+", "#", sentence) for sentence in own}, {re.sub(r"[#.]+", "#", shared[0])})
 
+    def test_damages(self):
+        """What cannot be decoded is counted, with the events behind it; of a whole capture nothing."""
+        host = self.host()
+        damaged = struct.pack("<QBq", 10**9 + 20000, 0xEE, 1)
+        self.send(host, 1, crashed(1))
+        self.send(host, 2, crashed(1) + damaged + crashed(2))
+        FLEET.hub.sql(f"UPDATE fleet_store.capture SET annotated = now() WHERE host = '{host.name}' AND capture = 2")
+        self.start()
+        self.annotated((host, 1))
+        sql = f"SELECT capture, damages, skipped_bytes, unproven_events FROM fleet.damages WHERE host = '{host.name}' ORDER BY 1"
+        self.assertEqual(FLEET.hub.sql(sql), "1|0|0|0")  # another one was read by an annotator that did not count
+        FLEET.hub.sql(f"UPDATE fleet_store.capture SET annotated = NULL WHERE host = '{host.name}' AND capture = 2")
+        self.annotated((host, 2))
+        self.assertEqual(FLEET.hub.sql(sql).splitlines()[1], f"2|1|{len(damaged)}|6")
+
     def test_new_capture(self):
         """A capture that comes while an annotator waits is read at once, by the hub's notification."""
         host = self.host()

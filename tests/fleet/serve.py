@@ -496,6 +496,21 @@ class Routes(Case):
             self.assertEqual(unzstd(packed[2]), body)
             for query in ("?tail=raw", "?stream=0", "?last=100", "?from=1&to=2", "?stream=9", "?tail=x"):
                 self.assertEqual(HUBS[0].ask(of_hub + query)[::2], sent.host.ask(of_host + query)[::2], query)
+        sent, number, of_hub, _ = next(self.bodies("trace"))
+        self.damages(sent, number, of_hub)
+
+    def damages(self, sent, number, trace):
+        """What an annotator found damaged in a capture is told with it, and with its bodies."""
+        names, capture = ("damages", "skipped_bytes", "unproven_events"), f"/v1/captures/{sent.id(number)}"
+        self.assertEqual([HUBS[0].json(capture)[name] for name in names], [None] * 3)
+        self.assertIsNone(HUBS[0].ask(trace)[1].get("Mprof-Damages"))
+        FLEET.hub.sql(
+            "INSERT INTO fleet_store.damage SELECT host, month, archive, capture, 2, 30, 400 FROM fleet_store.capture "
+            f"WHERE host = '{sent.name}' AND capture = {number}"
+        )
+        self.assertEqual([HUBS[1].json(capture)[name] for name in names], [2, 30, 400])
+        for body in (trace, f"{capture}/ctf.tar"):
+            self.assertEqual(HUBS[1].ask(body)[1]["Mprof-Damages"], "places=2; bytes=30; events=400")
 
     def packets(self):
         for sent, number, of_hub, of_host in self.bodies("packets"):

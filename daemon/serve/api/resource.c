@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "position.h"
 #include "quantity.h"
+#include "reading-json.h"
 #include "resource.h"
 #include "row-json.h"
 
@@ -163,6 +164,13 @@ static int take_range(void *context, const struct reader_capture_range *range)
 	}
 	ranges->resource->lacks |= !found;
 	return rc;
+}
+
+bool capture_damages(struct exchange *x, int64_t capture, char *text)
+{
+	if (x->copy)
+		return reading_damages_text(x->damages, text);
+	return reading_damages(exchange_services(x)->readings, capture, text);
 }
 
 bool resource_complete(const struct resource *res)

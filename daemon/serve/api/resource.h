@@ -61,6 +61,11 @@ bool resource_id(const struct exchange *x, int64_t *id);
  * answered with an error.
  */
 json_t *capture_context(struct exchange *x, int64_t id);
+/*
+ * Write the header Mprof-Damages of a body of CAPTURE to TEXT (READING_DAMAGES_TEXT bytes): by a reading, or on a hub by its
+ * database. Return false if there is none.
+ */
+bool capture_damages(struct exchange *x, int64_t capture, char *text);
 /* Return whether all packets of the capture are archived. Return true if the resource is a run. */
 bool resource_complete(const struct resource *res);
 /*

@@ -253,7 +253,7 @@ static void add_losses(struct exchange *x, struct tarball *t, struct MHD_Respons
 	MHD_add_response_header(response, "Mprof-Lost-Packets", text);
 	if (t->capture)
 		MHD_add_response_header(response, "Mprof-Complete", t->whole ? "true" : "false");
-	if (t->capture && reading_damages(exchange_services(x)->readings, t->capture, damages))
+	if (t->capture && capture_damages(x, t->capture, damages))
 		MHD_add_response_header(response, "Mprof-Damages", damages);
 }
 

@@ -96,7 +96,7 @@ static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_
 	}
 	if (d->capture)
 		add_header(response, "Mprof-Complete", "%s", d->whole ? "true" : "false");
-	if (d->capture && reading_damages(exchange_services(x)->readings, s->capture, damages))
+	if (d->capture && capture_damages(x, s->capture, damages))
 		add_header(response, "Mprof-Damages", "%s", damages);
 	if (d->grows && d->plan.packets)
 		add_location(x, d, response);

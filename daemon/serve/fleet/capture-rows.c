@@ -90,12 +90,14 @@ json_t *capture_row_json(const struct postgres_rows *rows, int row)
 		"mono", json_ns(digits(postgres_text(rows, row, CAPTURE_MONO))), "pinned",
 		row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE), "marks", "version",
 		(json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete", (int)complete, "streams", streams);
-	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "image", row_text(rows, row, CAPTURE_IMAGE),
-			 "arrived", row_text(rows, row, CAPTURE_ARRIVED), "lost_packets",
-			 row_number(rows, row, CAPTURE_LOST), "cause", row_text(rows, row, CAPTURE_CAUSE), "sentence",
-			 row_text(rows, row, CAPTURE_SENTENCE), "last_ran", row_text(rows, row, CAPTURE_LAST_RAN),
-			 "failure", row_text(rows, row, CAPTURE_FAILURE), "time_corrected",
-			 row_corrected(rows, row, CAPTURE_REAL, CAPTURE_CORRECTION));
+	more = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "image", row_text(rows, row, CAPTURE_IMAGE),
+		"arrived", row_text(rows, row, CAPTURE_ARRIVED), "lost_packets", row_number(rows, row, CAPTURE_LOST),
+		"cause", row_text(rows, row, CAPTURE_CAUSE), "sentence", row_text(rows, row, CAPTURE_SENTENCE),
+		"last_ran", row_text(rows, row, CAPTURE_LAST_RAN), "failure", row_text(rows, row, CAPTURE_FAILURE),
+		"time_corrected", row_corrected(rows, row, CAPTURE_REAL, CAPTURE_CORRECTION), "damages",
+		row_number(rows, row, CAPTURE_DAMAGES), "skipped_bytes", row_number(rows, row, CAPTURE_SKIPPED),
+		"unproven_events", row_number(rows, row, CAPTURE_UNPROVEN));
 	if (json && more && json_object_update(json, more) == 0) {
 		json_decref(more);
 		return json;

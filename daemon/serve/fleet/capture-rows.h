@@ -13,7 +13,10 @@
 			    "head ->> 'mono', head ->> 'uuid', head ->> 'run', head -> 'streams', "        \
 			    "hashtextextended(pinned::text || note, 0) & 9007199254740991, "               \
 			    "fleet.correction(host, archive, head ->> 'real', head ->> 'mono'), head ->> " \
-			    "'run_began', fleet.correction(host, archive, head ->> 'run_began', NULL)"
+			    "'run_began', fleet.correction(host, archive, head ->> 'run_began', NULL), "   \
+			    "(fleet.damage(host, month, archive, capture))[1], "                           \
+			    "(fleet.damage(host, month, archive, capture))[2], "                           \
+			    "(fleet.damage(host, month, archive, capture))[3]"
 
 enum capture_column {
 	CAPTURE_HOST,
@@ -41,6 +44,9 @@ enum capture_column {
 	CAPTURE_CORRECTION, /* of CAPTURE_REAL */
 	CAPTURE_BEGAN,	    /* CLOCK_REALTIME ns when the run began, as the host stamped it */
 	CAPTURE_BEGAN_CORRECTION,
+	CAPTURE_DAMAGES,
+	CAPTURE_SKIPPED,
+	CAPTURE_UNPROVEN,
 	CAPTURE_COLUMNS_N,
 };
 

@@ -30,6 +30,7 @@ struct body_question {
 	enum scope scope;
 	struct scopes *rights; /* a reference; NULL: everything */
 	char id[FLEET_ID_TEXT];
+	uint64_t damages[3];			  /* as those of an exchange */
 	json_t *time_corrected, *began_corrected; /* owned; NULL: not known yet */
 };
 
@@ -65,6 +66,8 @@ static int make_body(struct question *q, const struct postgres_rows *rows, struc
 	snprintf(b->key.month, sizeof(b->key.month), "%s", postgres_text(rows, row, CAPTURE_MONTH));
 	b->key.capture = id.capture;
 	b->key.correction = id.recording < 0 ? postgres_number(rows, row, CAPTURE_CORRECTION) : 0;
+	for (int i = 0; i < 3; i++)
+		b->damages[i] = (uint64_t)postgres_number(rows, row, CAPTURE_DAMAGES + i);
 	b->time_corrected = row_corrected(rows, row, CAPTURE_REAL, CAPTURE_CORRECTION);
 	b->began_corrected = row_corrected(rows, row, CAPTURE_BEGAN, CAPTURE_BEGAN_CORRECTION);
 	return 0;
@@ -158,6 +161,7 @@ static bool look_into(struct exchange *x)
 		exchange_reader_problem(x, rc, "");
 		return false;
 	}
+	memcpy(x->damages, ((struct body_question *)x->work)->damages, sizeof(x->damages));
 	x->parameter = copy_number(x->copy);
 	x->sees = false; /* the question has looked at the guest */
 	fleet_drop_work(x);

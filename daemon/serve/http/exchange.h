@@ -92,6 +92,8 @@ struct exchange {
 	 * server's. COPY_FREE releases COPY, which has it, when the exchange ends.
 	 */
 	struct reader *reader;
+	uint64_t
+		damages[3]; /* what is known to be damaged in that capture: places, bytes, events (schema/reading.md) */
 	void *copy;
 	void (*copy_free)(void *copy);
 	const char *parameter; /* {domain}, {id} or {file} of the path; NULL = none */

@@ -34,13 +34,18 @@ int reading_json_add(struct readings *readings, int64_t capture, bool wanted, js
 	return more && json_object_update(json, more) == 0 ? 0 : -ENOMEM;
 }
 
+bool reading_damages_text(const uint64_t damages[3], char text[READING_DAMAGES_TEXT])
+{
+	snprintf(text, READING_DAMAGES_TEXT, "places=%" PRIu64 "; bytes=%" PRIu64 "; events=%" PRIu64, damages[0],
+		 damages[1], damages[2]);
+	return damages[0] != 0;
+}
+
 bool reading_damages(struct readings *readings, int64_t capture, char text[READING_DAMAGES_TEXT])
 {
 	const struct reading_result *r = readings ? readings_find(readings, capture, true) : NULL;
 
-	if (!r || !r->damage_known || !r->damages)
+	if (!r || !r->damage_known)
 		return false;
-	snprintf(text, READING_DAMAGES_TEXT, "places=%" PRIu64 "; bytes=%" PRIu64 "; events=%" PRIu64, r->damages,
-		 r->skipped, r->unproven);
-	return true;
+	return reading_damages_text((const uint64_t[]){r->damages, r->skipped, r->unproven}, text);
 }

@@ -18,5 +18,7 @@ int reading_json_add(struct readings *r, int64_t capture, bool wanted, json_t *j
  * knows. R may be NULL.
  */
 bool reading_damages(struct readings *r, int64_t capture, char text[READING_DAMAGES_TEXT]);
+/* The same of a capture with DAMAGES: places, bytes and events. */
+bool reading_damages_text(const uint64_t damages[3], char text[READING_DAMAGES_TEXT]);
 
 #endif
