@@ -124,7 +124,7 @@ int guest_report_end(struct guest_shared *shared, const struct archive_resume *r
 	return r;
 }
 
-int guest_report_loss(struct guest_shared *shared, const struct archive_resume *resume)
+int guest_report_loss(struct guest_shared *shared, const struct archive_resume *resume, const char *reason)
 {
 	struct item *item = queue_item(shared->queue, NULL, ITEM_GAP, 0, false);
 	struct moment now = moment_now();
@@ -136,7 +136,7 @@ int guest_report_loss(struct guest_shared *shared, const struct archive_resume *
 	item->gap = (struct archive_gap){
 		.stream = resume->stream,
 		.kind = "lost",
-		.reason = "restart",
+		.reason = reason,
 		.after_sequence = resume->sequence,
 		.after_offset = resume->offset,
 		.next_sequence = resume->sequence + 1,

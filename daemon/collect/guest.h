@@ -106,10 +106,10 @@ void guest_begin(struct guest *guest);
  */
 int guest_report_end(struct guest_shared *shared, const struct archive_resume *resume);
 /*
- * Tell the archive that the end of RESUME's stream is lost, from its position on. How much that is
- * is not known. Return 0 or -ENOMEM.
+ * Tell the archive that the end of RESUME's stream is lost, from its position on, for REASON
+ * (borrowed, static). How much that is is not known. Return 0 or -ENOMEM.
  */
-int guest_report_loss(struct guest_shared *shared, const struct archive_resume *resume);
+int guest_report_loss(struct guest_shared *shared, const struct archive_resume *resume, const char *reason);
 
 /* Commit the guest's bytes soon until this moment (CLOCK_MONOTONIC ns): somebody reads live. */
 void guest_follow(struct guest *guest, uint64_t until);

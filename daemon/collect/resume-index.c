@@ -171,7 +171,7 @@ void collector_resume_declare(struct collector *c, int64_t run)
 		/* A suspended guest writes nothing, and what it left was captured. */
 		if (!r->stream || entry->attached || r->end_known || strcmp(r->state, "running") != 0)
 			continue;
-		if (guest_report_loss(&c->shared, r))
+		if (guest_report_loss(&c->shared, r, "restart"))
 			log_warning("%s: out of memory", r->name);
 		entry->attached = true;
 	}

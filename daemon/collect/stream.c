@@ -365,6 +365,24 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 	return 0;
 }
 
+void stream_declare_unseen(struct stream *stream)
+{
+	const struct ring *ring = &stream->ring;
+	const struct archive_resume end = {
+		.stream = stream->id,
+		.sequence = ring->cursor.sequence,
+		.offset = ring->cursor.offset,
+	};
+	bool any = ring->writer.written || end.sequence || end.offset > MPROF_PACKET_HEADER_BYTES;
+
+	if (!stream->announced || ring->skipping || !any)
+		return;
+	ring_declare_owed(&stream->ring, &stream->sink);
+	stream_flush(stream);
+	if (guest_report_loss(stream->guest->shared, &end, "lapped"))
+		log_warning("%s: out of memory", stream->guest->name);
+}
+
 void stream_detach(struct stream *stream)
 {
 	if (!stream->guest)

@@ -69,6 +69,12 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 void stream_detach(struct stream *stream);
 
 /*
+ * Declare an unknown part behind the last copied byte lost: the guest began its ring anew, or cut it, before the end was copied. To be
+ * called before the run ends or stream_detach(). Do nothing if the guest was not seen to write, or if its policy leaves the bytes out.
+ */
+void stream_declare_unseen(struct stream *stream);
+
+/*
  * Poll the ring, and take the steps that the guest's policy and captures need. guest_set_state()
  * must have been called before. *NEXT is when to poll again, CLOCK_MONOTONIC ns. Return 0,
  * RING_E_FULL, RING_E_GONE or RING_E_RENEWED.

@@ -293,11 +293,12 @@ static void step_pending(struct ring_file *file, uint64_t now)
 
 /*
  * End the file's run without a capture, because the file was truncated or has grown, or its ring
- * was initialised again: the old bytes are gone. Then wait for a new ring.
+ * was initialised again: the old bytes are gone, which is declared. Then wait for a new ring.
  */
 static void file_renewed(struct ring_file *file, uint64_t now)
 {
 	if (guest_is_running(&file->guest)) {
+		stream_declare_unseen(&file->stream);
 		guest_set_state(&file->guest, "ended", "ended");
 		log_write_limited(&file->dir->lives, LOG_LEVEL_INFO, file->guest.name,
 				  "the ring was begun anew, run=%lld ended", (long long)file->guest.run);

@@ -167,12 +167,14 @@ static void step_attach(struct set_ring *ring, uint64_t now)
 
 /* ---- polls ----------------------------------------------------------------------------------- */
 
-/* The file was truncated or has grown, or its ring was initialised again: the old bytes are gone. */
+/* The file was truncated or has grown, or its ring was initialised again: the old bytes are gone, which is declared. */
 static void ring_renewed(struct set_ring *ring, uint64_t now)
 {
 	log_write_limited(&ring->set->dir->lives, LOG_LEVEL_INFO, ring->set->guest.name,
 			  "the ring was begun anew, stream=%u name=%s run=%lld", ring->stream.number,
 			  ring->stream.label, (long long)ring->set->guest.run);
+	if (guest_is_running(&ring->set->guest))
+		stream_declare_unseen(&ring->stream);
 	stream_detach(&ring->stream);
 	ring->closed = ring->rests = ring->capture_begun = false;
 	ring->retry = RING_FILE_RETRY_MIN;

@@ -305,6 +305,8 @@ void domain_attachment_run(struct task *task, uint64_t now)
 	if (!attachment->attached)
 		return;
 	r = attachment_poll(attachment, now, &next);
+	if (r == RING_E_RENEWED || r == RING_E_GONE)
+		stream_declare_unseen(&attachment->stream);
 	if (domain->phase == PHASE_ENDING) {
 		if (r == RING_E_RENEWED || r == RING_E_GONE)
 			attachment_detach(attachment);

@@ -211,6 +211,14 @@ class Renewed(daemons.Case):
         self.assertEqual(events_of(d.trace(name, f"?run={second}")), new.written)
         return had, [capture["run"] for capture in d.captures(name)], first, second
 
+    def check_loss(self, d, name):
+        """Check that what the old run had at its end is declared lost, once, behind all that is archived."""
+        pages = d.packets(name, f"&run={d.run_list(name)[0]['run']}")
+        last = [packet for page in pages for packet in page["packets"]][-1]
+        gaps = [gap for page in pages for gap in page["gaps"]]
+        self.assertEqual([(gap["kind"], gap["reason"], gap["at_least"], gap["packets"]) for gap in gaps], [("lost", "lapped", True, 1)])
+        self.assertEqual((gaps[0]["after_sequence"], gaps[0]["after_offset"]), (last["sequence"], last["bytes"]))
+
     def test_truncated(self):
         d, ring = self.begin("cut")
         os.truncate("rings/cut.ctf", 0)
@@ -220,6 +228,13 @@ class Renewed(daemons.Case):
         new.add(3)
         d.wait(lambda: len(d.run_list("cut")) == 2)
         self.check(d, "cut", ring.written, new)
+        self.check_loss(d, "cut")
+
+    def test_grown(self):
+        d, ring = self.begin("grown")
+        ring.file.truncate(1 << 20)
+        self.assertEqual(len(d.wait_ended("grown")), 1)
+        self.check_loss(d, "grown")
 
     def test_made_anew_in_place(self):
         """The same inode: a recorder that starts in the file writes its headers again."""
@@ -230,6 +245,7 @@ class Renewed(daemons.Case):
         new.add(3)
         d.wait(lambda: len(d.run_list("anew")) == 2)
         self.check(d, "anew", ring.written, new)
+        self.check_loss(d, "anew")
 
     def test_replaced(self):
         """The old writer goes on in a file without a name, and is captured at its end."""

@@ -290,6 +290,7 @@ class Hostile(Case):
         ring.file.write(image([], rooms(4096, 4)))
         self.d.wait(lambda: len(self.d.query("SELECT 1 FROM streams")) == 3)
         self.assertEqual(self.d.domain("web")["state"], "running")
+        self.assertEqual(self.d.query("SELECT kind, reason, at_least, packets FROM gaps"), [("lost", "lapped", 1, 1)])
 
 
 class Names(Case):

@@ -200,6 +200,18 @@ class Changes(Lifecycle):
         traces = [events_of(d.trace("again", f"?run={run['run']}")) for run in listed]
         self.assertEqual(traces, [first.written, second.written[:60], second.written])
 
+    def test_begun_anew(self):
+        """A guest that starts again in the pages that it shared has written over the end of its first run."""
+        d = self.daemons()
+        guest = self.guest(5, "anew")
+        ring = self.publish(guest)
+        self.attached(d, "anew")
+        d.wait_archived(ring, "anew", 51)
+        os.pwrite(ring.file.fileno(), image([], rooms(4 * sim.PAGE, 4)), 0)
+        d.wait(lambda: len(d.run_list("anew")) == 2)
+        self.assertEqual([gap["reason"] for gap in d.gaps("anew", f"&run={d.run_list('anew')[0]['run']}")], ["lapped"])
+        self.assertEqual(d.query("SELECT kind, at_least, packets FROM gaps"), [("lost", 1, 1)])
+
     def test_withdrawn(self):
         """The daemon unmaps within a second and captures the rest, and the guest goes on."""
         d = self.daemons()
