@@ -231,7 +231,7 @@ enum outcome get_events(struct exchange *x)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	*e = (struct events){.exchange = x, .watch = exchange_services(x)->watch, .text = RETRY, .left = strlen(RETRY)};
 	e->sent_at = clock_mono();
-	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, on_events, e, on_events_free);
+	response = exchange_stream(x, EXCHANGE_BLOCK, on_events, e, on_events_free);
 	if (!response) {
 		free(e);
 		return exchange_reader_problem(x, -ENOMEM, "");

@@ -558,7 +558,7 @@ static enum outcome live_respond(struct exchange *x, struct live *l)
 		at.offset = l->emitter.view.begin;
 	}
 	position_format(&at, text);
-	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, on_live, l, on_live_free);
+	response = exchange_stream(x, EXCHANGE_BLOCK, on_live, l, on_live_free);
 	if (!response) {
 		live_free(l);
 		return exchange_reader_problem(x, -ENOMEM, "");

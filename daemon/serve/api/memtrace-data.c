@@ -228,8 +228,8 @@ static enum outcome send_body(struct exchange *x, const struct download *d)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	*b = (struct data_body){.reader = exchange_memtraces(x), .id = d->id, .at = first, .end = end, .zstd = d->zstd};
 	blocks_init(&b->blocks, exchange_services(x)->decode_thread, fill, b);
-	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : end - first, EXCHANGE_LONG_BLOCK,
-						     on_body, b, on_free);
+	response = d->zstd ? exchange_stream(x, EXCHANGE_LONG_BLOCK, on_body, b, on_free)
+			   : MHD_create_response_from_callback(end - first, EXCHANGE_LONG_BLOCK, on_body, b, on_free);
 	if (!response) {
 		on_free(b);
 		return exchange_reader_problem(x, -ENOMEM, "");
@@ -241,8 +241,7 @@ static enum outcome send_body(struct exchange *x, const struct download *d)
 
 static enum outcome send_not_modified(struct exchange *x, const struct download *d)
 {
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response = exchange_unchanged(d->zstd ? MHD_SIZE_UNKNOWN : d->total);
 
 	if (response)
 		add_headers(d, response);
@@ -268,14 +267,14 @@ enum outcome get_memtrace_data(struct exchange *x)
 	d.id = id;
 	d.zstd = !range && !x->http10 && request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 	snprintf(d.etag, sizeof(d.etag), "\"m%" PRId64 "-%" PRIx64 "%s\"", d.id, d.total, d.zstd ? "-zstd" : "");
+	if (!exchange_if_match(x, d.etag))
+		return OUTCOME_DONE;
 	if (match && request_etag_matches(match, d.etag))
 		return send_not_modified(x, &d);
 	if (range && (!if_range || strcmp(if_range, d.etag) == 0))
 		status = request_range(range, d.total, &d.first, &d.last);
 	if (status == RANGE_UNSATISFIABLE)
-		return exchange_problem_with(x, MHD_HTTP_RANGE_NOT_SATISFIABLE,
-					     "The range begins behind the end; bytes is the length.",
-					     json_pack("{s:I}", "bytes", (json_int_t)d.total));
+		return exchange_unsatisfiable(x, d.total);
 	d.part = status == RANGE_PART;
 	return send_body(x, &d);
 }

@@ -271,8 +271,10 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 		hash = (hash ^ t->files[i].plan.hash) * 0x9e3779b97f4a7c15u;
 	}
 	snprintf(etag, sizeof(etag), "\"%016" PRIx64 "-%" PRIx64 "-tar\"", hash, total);
+	if (!exchange_if_match(x, etag))
+		return OUTCOME_DONE;
 	if (match && request_etag_matches(match, etag)) {
-		response = MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+		response = exchange_unchanged(total);
 		if (response)
 			MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 		return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);

@@ -203,8 +203,8 @@ static enum outcome send_body(struct exchange *x, struct download *d)
 		free(b);
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
-	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : bytes, EXCHANGE_LONG_BLOCK, on_body,
-						     b, on_body_free);
+	response = d->zstd ? exchange_stream(x, EXCHANGE_LONG_BLOCK, on_body, b, on_body_free)
+			   : MHD_create_response_from_callback(bytes, EXCHANGE_LONG_BLOCK, on_body, b, on_body_free);
 	if (!response)
 		on_body_free(b);
 	return respond_body(x, d, response, 0);
@@ -212,20 +212,11 @@ static enum outcome send_body(struct exchange *x, struct download *d)
 
 static enum outcome send_not_modified(struct exchange *x, struct download *d)
 {
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response = exchange_unchanged(d->zstd ? MHD_SIZE_UNKNOWN : d->plan.total);
 
 	if (response)
 		add_plan_headers(x, d, response);
 	return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);
-}
-
-static enum outcome send_unsatisfiable(struct exchange *x, const struct download *d)
-{
-	json_t *more = json_pack("{s:I}", "bytes", (json_int_t)d->plan.total);
-
-	return exchange_problem_with(x, MHD_HTTP_RANGE_NOT_SATISFIABLE,
-				     "The range begins behind the end; bytes is the length.", more);
 }
 
 /* Answer the request from the plan D->plan, which is done. */
@@ -242,12 +233,14 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	 */
 	snprintf(d->etag, sizeof(d->etag), "\"%016" PRIx64 "-%" PRIx64 "%s\"",
 		 d->zstd ? d->plan.hash ^ d->plan.hash_rows << 1 : d->plan.hash, d->plan.total, d->zstd ? "-zstd" : "");
+	if (!exchange_if_match(x, d->etag))
+		return OUTCOME_DONE;
 	if (match && request_etag_matches(match, d->etag))
 		return send_not_modified(x, d);
 	if (range && (!if_range || strcmp(if_range, d->etag) == 0))
 		status = request_range(range, d->plan.total, &d->first, &d->last);
 	if (status == RANGE_UNSATISFIABLE)
-		return send_unsatisfiable(x, d);
+		return exchange_unsatisfiable(x, d->plan.total);
 	d->part = status == RANGE_PART;
 	if (!d->part || d->plan.range_first == d->first)
 		return send_body(x, d);

@@ -58,8 +58,7 @@ static enum outcome asset_respond(struct exchange *x, const struct asset *asset)
 
 	snprintf(etag, sizeof(etag), "\"%s%s\"", asset->hash, packed ? "-gzip" : "");
 	unchanged = request_etag_matches(exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH), etag);
-	response =
-		MHD_create_response_from_buffer(unchanged ? 0 : bytes, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
+	response = MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	asset_headers(response, asset, etag, packed && !unchanged);

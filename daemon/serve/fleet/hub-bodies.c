@@ -236,21 +236,22 @@ static enum outcome send_file(struct exchange *x, int fd, uint64_t total)
 	unsigned code = MHD_HTTP_OK;
 
 	snprintf(etag, sizeof(etag), "\"m%s-%llx\"", x->parameter, (unsigned long long)total);
+	if (!exchange_if_match(x, etag)) {
+		close(fd);
+		return OUTCOME_DONE;
+	}
 	if (match && request_etag_matches(match, etag))
 		code = MHD_HTTP_NOT_MODIFIED;
 	else if (range && (!if_range || strcmp(if_range, etag) == 0))
 		status = request_range(range, total, &first, &last);
 	if (status == RANGE_UNSATISFIABLE) {
 		close(fd);
-		return exchange_problem_with(x, MHD_HTTP_RANGE_NOT_SATISFIABLE,
-					     "The range begins behind the end; bytes is the length.",
-					     json_pack("{s:I}", "bytes", (json_int_t)total));
+		return exchange_unsatisfiable(x, total);
 	}
 	if (status == RANGE_PART)
 		code = MHD_HTTP_PARTIAL_CONTENT;
-	response = code == MHD_HTTP_NOT_MODIFIED
-			   ? MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT)
-			   : MHD_create_response_from_fd_at_offset64(last - first + 1, fd, first);
+	response = code == MHD_HTTP_NOT_MODIFIED ? exchange_unchanged(total)
+						 : MHD_create_response_from_fd_at_offset64(last - first + 1, fd, first);
 	if (!response || code == MHD_HTTP_NOT_MODIFIED)
 		close(fd);
 	if (!response)

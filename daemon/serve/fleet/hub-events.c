@@ -268,7 +268,7 @@ enum outcome hub_get_events(struct exchange *x)
 	e->fleet = fleet;
 	e->bytes = strlen(RETRY);
 	e->sent_at = clock_mono();
-	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, on_events, e, on_events_free);
+	response = exchange_stream(x, EXCHANGE_BLOCK, on_events, e, on_events_free);
 	if (!response) {
 		free(e->text);
 		free(e);

@@ -55,7 +55,8 @@ enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Re
  */
 static bool response_key_of(struct exchange *x, struct response_key *key)
 {
-	if (x->closes || exchange_header(x, MHD_HTTP_HEADER_RANGE) || exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH))
+	if (x->closes || exchange_header(x, MHD_HTTP_HEADER_RANGE) || exchange_header(x, MHD_HTTP_HEADER_IF_MATCH) ||
+	    exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH))
 		return false;
 	response_key_make(key, &x->request, request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
 			  x->http10, x->sees ? scopes_text(x->who.scopes) : "");
@@ -217,8 +218,9 @@ json_t *problem_json(unsigned status, const char *detail, json_t *more)
 	return problem;
 }
 
+/* Answer with a problem document that also has the members of MORE, and the header NAME with VALUE (NULL: without). */
 static enum outcome problem_respond(struct exchange *x, unsigned status, const char *detail, json_t *more,
-				    const char *allow)
+				    const char *name, const char *value)
 {
 	size_t bytes;
 	struct MHD_Response *response = json_response(problem_json(status, detail, more), PROBLEM_TYPE, &bytes);
@@ -227,8 +229,8 @@ static enum outcome problem_respond(struct exchange *x, unsigned status, const c
 		MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	if (response && (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS))
 		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-	if (response && allow)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
+	if (response && value)
+		MHD_add_response_header(response, name, value);
 	return exchange_respond(x, status, response);
 }
 
@@ -247,12 +249,67 @@ enum outcome exchange_problem(struct exchange *x, unsigned status, const char *f
 			len--;
 		detail[len > 0 ? len - 1 : 0] = '\0';
 	}
-	return problem_respond(x, status, detail, NULL, NULL);
+	return problem_respond(x, status, detail, NULL, NULL, NULL);
 }
 
 enum outcome exchange_problem_with(struct exchange *x, unsigned status, const char *detail, json_t *more)
 {
-	return problem_respond(x, status, detail, more, NULL);
+	return problem_respond(x, status, detail, more, NULL, NULL);
+}
+
+enum outcome exchange_unsatisfiable(struct exchange *x, uint64_t total)
+{
+	json_t *more = json_pack("{s:I}", "bytes", (json_int_t)total);
+	char length[32];
+
+	snprintf(length, sizeof(length), "bytes */%" PRIu64, total);
+	return problem_respond(x, MHD_HTTP_RANGE_NOT_SATISFIABLE,
+			       "The range begins behind the end; bytes is the length.", more,
+			       MHD_HTTP_HEADER_CONTENT_RANGE, length);
+}
+
+static ssize_t no_body(void *context, uint64_t at, char *to, size_t room)
+{
+	(void)context, (void)at, (void)to, (void)room;
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/*
+ * Without a body, libmicrohttpd 0.9.75 still sends the end of a chunked one, which a client would take for the next answer. So let it
+ * not announce chunks, but close the connection.
+ */
+static struct MHD_Response *without_chunks(struct MHD_Response *response)
+{
+	if (response)
+		MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+	return response;
+}
+
+struct MHD_Response *exchange_stream(struct exchange *x, size_t block, MHD_ContentReaderCallback read, void *context,
+				     MHD_ContentReaderFreeCallback done)
+{
+	struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, block, read, context, done);
+
+	return x->head ? without_chunks(response) : response;
+}
+
+struct MHD_Response *exchange_unchanged(uint64_t total)
+{
+	/* A response that has a body of no bytes would say that the resource has none. */
+	struct MHD_Response *response = MHD_create_response_from_callback(total, 1, no_body, NULL, NULL);
+
+	return total == MHD_SIZE_UNKNOWN ? without_chunks(response) : response;
+}
+
+bool exchange_if_match(struct exchange *x, const char *etag)
+{
+	const char *match = exchange_header(x, MHD_HTTP_HEADER_IF_MATCH);
+
+	if (!match || request_etag_matches(match, etag))
+		return true;
+	exchange_problem(x, MHD_HTTP_PRECONDITION_FAILED,
+			 "The body is another one than If-Match names. Ask for its beginning again.");
+	return false;
 }
 
 enum outcome exchange_not_allowed(struct exchange *x, const char *allow)
@@ -260,7 +317,7 @@ enum outcome exchange_not_allowed(struct exchange *x, const char *allow)
 	char detail[128];
 
 	snprintf(detail, sizeof(detail), "This resource takes %s.", allow);
-	return problem_respond(x, MHD_HTTP_METHOD_NOT_ALLOWED, detail, NULL, allow);
+	return problem_respond(x, MHD_HTTP_METHOD_NOT_ALLOWED, detail, NULL, MHD_HTTP_HEADER_ALLOW, allow);
 }
 
 enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *absent)

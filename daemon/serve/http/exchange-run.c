@@ -156,6 +156,7 @@ static bool route(struct exchange *x, const char *method)
 	const char *foreign;
 	char allow[64];
 
+	x->head = strcmp(method, "HEAD") == 0;
 	if (x->parsed != REQUEST_OK) {
 		exchange_problem(x, x->parsed == REQUEST_TOO_LONG ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_BAD_REQUEST, "%s",
 				 x->parsed == REQUEST_TOO_LONG ? "The URL has more than 4096 bytes."

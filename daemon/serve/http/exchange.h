@@ -98,6 +98,7 @@ struct exchange {
 	void (*copy_free)(void *copy);
 	const char *parameter; /* {domain}, {id} or {file} of the path; NULL = none */
 	enum method method;
+	bool head; /* HEAD: METHOD_GET, and the client gets no body */
 	bool begun, answered;
 	char *upload;
 	size_t upload_bytes;
@@ -186,6 +187,22 @@ __attribute__((format(printf, 3, 4))) enum outcome exchange_problem(struct excha
 								    const char *format, ...);
 /* Answer with a problem document that also has the members of MORE. Release MORE. */
 enum outcome exchange_problem_with(struct exchange *x, unsigned status, const char *detail, json_t *more);
+
+/* Answer a Range that begins behind the end of a body of TOTAL bytes. */
+enum outcome exchange_unsatisfiable(struct exchange *x, uint64_t total);
+/*
+ * Return a response whose body READ makes, of unknown length, or NULL. BLOCK, READ, CONTEXT and DONE as for
+ * MHD_create_response_from_callback().
+ */
+struct MHD_Response *exchange_stream(struct exchange *x, size_t block, MHD_ContentReaderCallback read, void *context,
+				     MHD_ContentReaderFreeCallback done);
+/*
+ * Return a response for MHD_HTTP_NOT_MODIFIED, or NULL. TOTAL is the length of the body that a request without If-None-Match would get, or
+ * MHD_SIZE_UNKNOWN.
+ */
+struct MHD_Response *exchange_unchanged(uint64_t total);
+/* Return true if the request has no If-Match, or one that has ETAG, which includes its quotes; else answer 412. */
+bool exchange_if_match(struct exchange *x, const char *etag);
 enum outcome exchange_not_allowed(struct exchange *x, const char *allow);
 /* Answer the error RC of a reader, which is not 0. ABSENT is the sentence for ARCHIVE_E_ABSENT. */
 enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *absent);

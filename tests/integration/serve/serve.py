@@ -417,6 +417,47 @@ class Trace(Case):
         self.assertEqual((head.status, head.body, head.headers["ETag"]), (200, b"", got.headers["ETag"]))
         self.assertEqual(head.headers["Content-Length"], str(len(want)))
         self.assertEqual(self.server.get("/v1/domains/web/trace", If_None_Match=got.headers["ETag"]).status, 304)
+        self.assertEqual(self.server.get("/v1/domains/web/trace", If_Match=got.headers["ETag"]).status, 200)
+        for path in ("trace", "ctf.tar"):
+            self.problem(self.server.get(f"/v1/domains/web/{path}", If_Match='"x"'), 412)
+
+    def follows(self, path, *lines, method="HEAD"):
+        """Ask for PATH, and in the same connection for another thing. Return the header of the first answer, and what follows it."""
+        host = "Host: localhost\r\n"
+        text = f"{method} {path} HTTP/1.1\r\n{host}" + "".join(f"{line}\r\n" for line in lines)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(HANGS)
+            s.connect(self.server.socket)
+            s.sendall(f"{text}\r\nGET /healthz HTTP/1.1\r\n{host}Connection: close\r\n\r\n".encode())
+            said = b""
+            with contextlib.suppress(ConnectionError):
+                while piece := s.recv(65536):
+                    said += piece
+        head, _, rest = said.partition(b"\r\n\r\n")
+        return head, rest
+
+    def test_answers_without_a_body(self):
+        """Behind the header stands the next answer, or nothing: a client takes every other byte for the next answer."""
+        self.guest()
+        content = b"".join(label(i + 1, os.urandom(40000).replace(b"\0", b"x")) for i in range(20))
+        self.archive.commit(piece(10, 0, 30, content, flags=1, room=1 << 20))
+        zstd = "Accept-Encoding: zstd"
+        for path in ("trace", "live", "ctf.tar"):
+            for lines in ([], [zstd]):
+                with self.subTest(path=path, lines=lines):
+                    head, rest = self.follows(f"/v1/domains/web/{path}", *lines)
+                    self.assertRegex(head, rb"\AHTTP/1.1 200 ")
+                    self.assertRegex(rest, rb"\A(HTTP/1.1 200 |\Z)")
+        self.assertRegex(self.follows("/v1/events")[1], rb"\A(HTTP/1.1 200 |\Z)")
+        for path in ("trace", "ctf.tar"):
+            for lines in ([], [zstd]):
+                with self.subTest(path=path, lines=lines):
+                    got = self.server.get(f"/v1/domains/web/{path}", **({"Accept_Encoding": "zstd"} if lines else {}))
+                    head, rest = self.follows(f"/v1/domains/web/{path}", f"If-None-Match: {got.headers['ETag']}", *lines, method="GET")
+                    self.assertRegex(head, rb"\AHTTP/1.1 304 ")
+                    self.assertRegex(rest, rb"\A(HTTP/1.1 200 |\Z)")
+                    for length in re.findall(rb"Content-Length: (\d+)", head):
+                        self.assertEqual(int(length), len(got.body))
 
     def test_open_packet_is_joined_and_cut_at_its_last_end(self):
         self.guest()
@@ -480,7 +521,9 @@ class Trace(Case):
             self.assertIsNone(got.headers["Content-Encoding"])
         for text in ("bytes=1-2,4-5", "lines=1-2", "bytes=5-2", "bytes=", "bytes=a-b"):
             self.assertEqual(self.server.get("/v1/domains/web/trace", Range=text).status, 200, text)
-        self.assertEqual(self.problem(self.server.get("/v1/domains/web/trace", Range=f"bytes={len(want)}-"), 416)["bytes"], len(want))
+        behind = self.server.get("/v1/domains/web/trace", Range=f"bytes={len(want)}-")
+        self.assertEqual(self.problem(behind, 416)["bytes"], len(want))
+        self.assertEqual(behind.headers["Content-Range"], f"bytes */{len(want)}")
         self.assertEqual(self.server.get("/v1/domains/web/trace", Range="bytes=5-", If_Range=tag).status, 206)
         self.assertEqual(self.server.get("/v1/domains/web/trace", Range="bytes=5-", If_Range='"x"').status, 200)
         # a client can continue every cut download from the fixed positions, although the guest goes
