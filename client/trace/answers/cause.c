@@ -148,12 +148,16 @@ static uint64_t closed_at(const struct finder *f, uint32_t thread)
 static uint32_t first_cycle(const struct finder *f, uint32_t *seen)
 {
 	uint32_t first = MPROF_NONE, t;
+	struct mprof_why_answer a;
 	uint64_t best = 0, at;
 
 	for (uint32_t i = 0; i < f->view->n_threads; i++) {
 		for (t = mprof_why_final(f->why, i); t != MPROF_NONE && !seen[t]; t = why_next(f->why, t))
 			seen[t] = i + 1;
 		if (t == MPROF_NONE || seen[t] != i + 1)
+			continue;
+		mprof_why_ask(f->why, t, &a);
+		if (a.verdict != MPROF_WHY_CYCLE) /* a clock went back */
 			continue;
 		at = closed_at(f, t);
 		if (first == MPROF_NONE || at < best) {

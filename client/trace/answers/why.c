@@ -157,8 +157,11 @@ static enum mprof_why_verdict judge_signals(const struct mprof_why *w, const str
 	return MPROF_WHY_MISSED_SIGNAL;
 }
 
-/* Return whether the holder in A is no thread of the program: no ring has its creation, and none can lack it. */
-static bool is_outside(const struct mprof_why *w, const struct mprof_why_answer *a)
+/*
+ * Find out whether the holder in A is no thread of the program: no ring has its creation, and none can lack it. If a ring
+ * can, store the hole as the one in which the end of the wait can be: nothing is known of the holder.
+ */
+static void find_outside(const struct mprof_why *w, struct mprof_why_answer *a)
 {
 	const struct mprof_thread *t = &w->view->threads[a->holder];
 	struct mprof_coverage coverage;
@@ -166,9 +169,11 @@ static bool is_outside(const struct mprof_why *w, const struct mprof_why_answer 
 	if (t->type != MPROF_THREAD_UNKNOWN || !(t->flags & MPROF_THREAD_PREEXISTING) ||
 	    t->first_activation != MPROF_NONE || t->first_interaction != MPROF_NONE ||
 	    !(w->view->streams[t->stream].declares & MPROF_DECLARES_KINDS))
-		return false;
+		return;
 	coverage_ask(w->view, &w->coverage, t->stream, MPROF_COVERAGE_RESOLVE, 0, a->end, a->end, &coverage);
-	return coverage.hole == MPROF_HOLE_NONE;
+	a->outside = coverage.hole == MPROF_HOLE_NONE;
+	if (!a->outside && a->since_coverage.hole == MPROF_HOLE_NONE && a->holder == a->root)
+		a->since_coverage = coverage;
 }
 
 /* Find the last lock of the chain, before the cycle, that waits on its holder. */
@@ -182,7 +187,6 @@ static void find_holder(const struct mprof_why *w, struct mprof_why_answer *a)
 		a->held = thread;
 		a->holder = why_next(w, thread);
 	}
-	a->outside = a->holder != MPROF_NONE && is_outside(w, a);
 }
 
 /*
@@ -205,6 +209,32 @@ static void find_self(const struct mprof_why *w, struct mprof_why_answer *a)
 		return;
 	a->held = held;
 	a->holder = holder;
+}
+
+/*
+ * Return whether a clock went back since the first wait of the cycle in A began, and store that hole: then the order of
+ * the rings' events is unknown, and so is which of the waits are over.
+ */
+static bool find_step(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	uint32_t thread = a->root, stream = w->view->threads[a->root].stream;
+	uint64_t from = UINT64_MAX;
+
+	for (uint32_t i = 0; i < a->cycle; i++, thread = why_next(w, thread)) {
+		uint64_t time = w->view->interactions[w->link[thread]].time;
+
+		from = time < from ? time : from;
+	}
+	for (uint32_t i = 0; i < w->view->n_streams; i++) {
+		const struct mprof_model_stream *s = &w->view->streams[i];
+
+		if (s->guest != w->view->streams[stream].guest || !s->back_to || s->back_to < from)
+			continue;
+		a->since_coverage = (struct mprof_coverage){
+			.hole = MPROF_HOLE_CLOCK, .stream = i, .from = s->back_from, .to = s->back_to};
+		return true;
+	}
+	return false;
 }
 
 /* Return the kind of event that ends a wait for CONDITION, or that ended an earlier one if BEFORE. */
@@ -301,6 +331,8 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	if (is_condition(root))
 		a->waiter = last_waiter(w, a);
 	if (a->cycle) {
+		if (find_step(w, a))
+			return;
 		a->verdict = MPROF_WHY_CYCLE;
 		find_self(w, a);
 		return;
@@ -319,6 +351,8 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	if (a->condition != MPROF_NONE)
 		count_signals(w, a);
 	find_coverage(w, a);
+	if (a->holder != MPROF_NONE)
+		find_outside(w, a);
 	if (a->condition == MPROF_NONE)
 		return;
 	a->verdict = judge_signals(w, a);

@@ -56,7 +56,11 @@ enum mprof_why_verdict {
 	 */
 	MPROF_WHY_NEVER_SIGNALLED,
 	MPROF_WHY_NEVER_RESOLVED, /* the root has no condition, and no thread resolved it */
-	MPROF_WHY_CYCLE,	  /* deadlock: threads that wait on each other in a cycle */
+	/*
+	 * Deadlock: threads that wait on each other in a cycle. If a clock went back since the first of these waits began, the
+	 * verdict is MPROF_WHY_NEVER_RESOLVED, and SINCE_COVERAGE has that hole.
+	 */
+	MPROF_WHY_CYCLE,
 	/*
 	 * As MPROF_WHY_MISSED_SIGNAL, but the thread may have known of the signal, so it is idle or has
 	 * missed it. A semaphore or mutex keeps a signal, so there another thread took it unseen, or the
