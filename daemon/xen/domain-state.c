@@ -222,6 +222,13 @@ static void on_alive(struct domain *domain, const struct domain_state *state, ui
 {
 	if (domain->phase == PHASE_SUSPENDED && state && domain_uuid_matches(domain))
 		domain_resumed(domain, now);
+	if (domain->phase == PHASE_OVER && state && domain_uuid_matches(domain)) {
+		/* A domain that has ended stays so: this is another one, with the same domid and UUID. */
+		domain_phase_set(domain, PHASE_ON, now);
+		domain_scan_all(domain);
+		log_write(LOG_LEVEL_INFO, domain->name, "was created again");
+		domain_at(domain, now);
+	}
 	if (domain->phase == PHASE_ON && domain->keys_gone)
 		domain_keys_gone_on_state(domain, state, asked, now);
 }
@@ -274,7 +281,7 @@ void domain_on_state(struct domain *domain, const struct domain_state *state, ui
 
 bool domain_wants_state(const struct domain *domain)
 {
-	return domain->phase == PHASE_ASKED || domain->phase == PHASE_ON || domain->phase == PHASE_SUSPENDED;
+	return domain->phase >= PHASE_ASKED && domain->phase != PHASE_ENDING;
 }
 
 /*

@@ -460,6 +460,24 @@ class Reused(Lifecycle):
             guest.forget()
         self.assertEqual(len(d.json("/v1/domains")["domains"]), 5)
 
+    def test_number_and_uuid_used_again(self):
+        """A guest is created again, with the number that its configuration gives it, while the capture of its first life waits for the console."""
+        d = self.daemons()
+        guest = self.guest(7, "same")
+        rings = [self.publish(guest)]
+        self.attached(d, "same")
+        guest.die("crashed")
+        self.unmapped(d, guest)
+        guest.forget()
+        guest = self.guest(7, "same", handle=guest.uuid)
+        rings.append(self.publish(guest, base=4_000_000))
+        d.wait(lambda: len(d.run_list("same")) == 2)
+        guest.die("poweroff")
+        self.unmapped(d, guest)
+        runs = d.wait_ended("same", 2)
+        self.assertEqual([run["reason"] for run in runs], ["crash", "poweroff"])
+        self.assertEqual([events_of(d.trace("same", f"?run={run['run']}")) for run in runs], [ring.written for ring in rings])
+
     def test_suspended_and_resumed(self):
         """No watch fires: the collector asks each second, maps the ring again, and the run goes on."""
         d = self.daemons()
