@@ -6,6 +6,7 @@
  * report sections without keys, and gives no line numbers. The table of config-keys.c describes the
  * keys. Parsing ends at the first error.
  */
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -124,13 +125,46 @@ static int list_append(struct parser *p, char ***list, const char *text, size_t 
 	return more[n] ? 1 : fail_memory(p);
 }
 
+/* Return whether HOST, BYTES long, is a numeric address. */
+static bool is_numeric(const char *host, size_t bytes)
+{
+	unsigned char address[16];
+	char text[64];
+
+	if (bytes >= sizeof(text))
+		return false;
+	memcpy(text, host, bytes);
+	text[bytes] = '\0';
+	if (bytes < 2 || text[0] != '[' || text[bytes - 1] != ']')
+		return inet_pton(AF_INET, text, address) == 1;
+	text[bytes - 1] = '\0';
+	return inet_pton(AF_INET6, text + 1, address) == 1;
+}
+
+/* Return whether VALUE is an address at which the daemon of KEY can listen. */
+static bool is_listen(const struct config_key *key, const char *value)
+{
+	bool http = key->section == SECTION_HTTP;
+	const char *colon;
+	uint64_t port;
+
+	if (http && strncmp(value, "unix:", 5) == 0)
+		return value[5] != '\0';
+	if (http && strncmp(value, "https:", 6) == 0)
+		value += 6;
+	colon = strrchr(value, ':');
+	return colon && quantity_whole(colon + 1, 65535, &port) &&
+	       ((http && strncmp(value, "localhost:", 10) == 0 && colon == value + 9) ||
+		is_numeric(value, (size_t)(colon - value)));
+}
+
 static int set_listen(struct parser *p, const struct config_key *key, const char *value, char ***list)
 {
 	if (!*value) {
 		*list = free_list(*list);
 		return 1;
 	}
-	if (!strchr(value, ':') || value[0] == ':' || value[strlen(value) - 1] == ':')
+	if (!is_listen(key, value))
 		return fail(p, -EINVAL, "listen = %s is no address: write %s", value, key->hint);
 	return list_append(p, list, value, strlen(value), LISTEN_MAX, "listen addresses");
 }
