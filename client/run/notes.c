@@ -31,28 +31,43 @@ static void create(struct process *p, int64_t parent, int64_t id, enum mprof_thr
 	p->objects.current = MPROF_THREAD_NONE;
 }
 
-static void describe_place(struct process *p, const struct run_note *n, char *text, size_t size)
+void call_describe(uint32_t call, const char *code, char *text, size_t size)
 {
 	static const char *const calls[] = {
 #define X(name) [RUN_CALL_##name] = #name,
 		RUN_CALLS(X)
 #undef X
 	};
+
+	snprintf(text, size, "%s in %s", call < RUN_CALL_COUNT ? calls[call] : "call", code);
+}
+
+static void describe_place(struct process *p, const struct run_note *n, char *text, size_t size)
+{
 	char code[TEXT_BYTES - 64];
 
 	/* A return address belongs to the call before it. */
 	symbols_code(p->symbols, (uint64_t)n->id - 1, code, sizeof(code));
-	snprintf(text, size, "%s in %s", n->detail < RUN_CALL_COUNT ? calls[n->detail] : "call", code);
+	call_describe(n->detail, code, text, size);
 }
 
-static void describe_lock(struct process *p, const struct run_note *n, char *text, size_t size)
+void lock_describe(int64_t id, const char *code, char *text, size_t size)
 {
+	snprintf(text, size, "0x%" PRIx64 " of %s", (uint64_t)id, code);
+}
+
+/* Return false if the lock gets its name later. */
+static bool describe_lock(struct process *p, const struct run_note *n, char *text, size_t size)
+{
+	const struct unnamed unnamed = {.id = n->id, .place = (uint64_t)n->parent, .time = n->time};
 	char code[TEXT_BYTES - 64];
 
 	if (symbols_data(p->symbols, (uint64_t)n->id, text, size))
-		return;
-	symbols_code(p->symbols, (uint64_t)n->parent - 1, code, sizeof(code));
-	snprintf(text, size, "0x%" PRIx64 " of %s", (uint64_t)n->id, code);
+		return true;
+	if (!symbols_code(p->symbols, (uint64_t)n->parent - 1, code, sizeof(code)) && stacks_name_later(p, &unnamed))
+		return false;
+	lock_describe(n->id, code, text, size);
+	return true;
 }
 
 static void describe_descriptor(const struct process *p, const struct run_note *n, char *text, size_t size)
@@ -96,7 +111,8 @@ static void note_record(struct process *p, const struct run_note *n, bool fresh)
 	case RUN_NOTE_LOCK:
 		if (fresh)
 			create(p, 0, n->id, (enum mprof_thread_type)(n->detail & 0xff));
-		describe_lock(p, n, text, sizeof(text));
+		if (!describe_lock(p, n, text, sizeof(text)))
+			return;
 		break;
 	case RUN_NOTE_PLACE:
 		if (fresh)

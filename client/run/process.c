@@ -120,6 +120,7 @@ static int control_make(struct process *p, uint32_t own, uint32_t shared, bool c
 	c->shared = shared;
 	c->cycles = mprof_cycles_usable();
 	c->clock_is_memory = clock_is_memory;
+	c->keeper = (uint32_t)getpid();
 	for (uint64_t i = 0; i < RUN_NOTES; i++)
 		c->notes[i].turn = i;
 	p->control = c;
@@ -249,6 +250,7 @@ void process_step(struct process *p, uint64_t time)
 		p->listed = true;
 	}
 	notes_take(p, time - HOLD_NS);
+	stacks_look(p, time, time - HOLD_NS);
 	if (p->runtime)
 		runtime_step(p->runtime);
 	if (time - p->sampled >= SAMPLE_NS) {
@@ -271,6 +273,8 @@ void process_gone(struct process *p, uint64_t time)
 	p->gone = time;
 	if (p->control) {
 		notes_take(p, time + SAMPLE_NS);
+		if (p->symbols)
+			stacks_name(p, time + SAMPLE_NS);
 		if (p->runtime)
 			runtime_step(p->runtime);
 		counters_end(p, time);

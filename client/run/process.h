@@ -17,6 +17,15 @@ struct keeper_options;
 struct runtime;
 struct symbols;
 
+/* A lock on the heap, which gets its name from the code that waits for it. */
+struct unnamed {
+	int64_t id;	/* 0 = none */
+	uint64_t place; /* return address of the call that first waits */
+	uint64_t time;	/* of its note */
+};
+
+#define UNNAMED 64u /* locks of a process whose names may come later */
+
 struct process {
 	LIST_ENTRY(process) entry;
 	pid_t pid;
@@ -30,7 +39,9 @@ struct process {
 	struct run_note *pending; /* notes that are to be recorded; NULL = none yet */
 	uint32_t n_pending;
 	struct symbols *symbols;
-	bool listed; /* the file of modules was written */
+	struct unnamed unnamed[UNNAMED];
+	int64_t looked[RUN_WAITERS]; /* the last wait of each entry whose stack was read */
+	bool listed;		     /* the file of modules was written */
 	struct mprof_recorder_file objects_file, counters_file;
 	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
 	struct mprof_recorder counters;
@@ -89,6 +100,27 @@ bool process_withdraw(struct process *p, bool keep, uint64_t time);
 
 /* Record the notes before UNTIL. */
 void notes_take(struct process *p, uint64_t until);
+/* Write to TEXT (SIZE bytes) how a wait in CALL, called from CODE, is labelled. CALL may be no call that is known. */
+void call_describe(uint32_t call, const char *code, char *text, size_t size);
+
+/* Write to TEXT (SIZE bytes) how the lock ID on the heap is labelled, for which CODE waits. */
+void lock_describe(int64_t id, const char *code, char *text, size_t size);
+
+/* ---- stacks.c ---- */
+
+/*
+ * The lock U on the heap is new, and a language's library waits for it. Return whether the lock is to be named later,
+ * by the stack of a thread that waits for it.
+ */
+bool stacks_name_later(struct process *p, const struct unnamed *u);
+/* Name the locks whose notes are from before UNTIL, and for which no stack was read, by the places that wait. */
+void stacks_name(struct process *p, uint64_t until);
+
+/*
+ * Read the stacks of threads that have waited for over a second, and name the code of the program that waits. TIME is
+ * now, and STAMP that of the events, ns.
+ */
+void stacks_look(struct process *p, uint64_t time, uint64_t stamp);
 
 /* ---- counters.c ---- */
 

@@ -92,6 +92,34 @@ struct run_note {
 };
 
 /*
+ * A thread that waits, for the keeper, which reads the stack of one that waits for long. The thread stores WAIT last,
+ * and 0 there when the wait is over, before its stack changes. So what the keeper copied while WAIT stayed the same
+ * is the stack of that wait.
+ */
+#define RUN_WAITERS 256u /* threads whose stacks can be read at a time */
+#if defined(__x86_64__)
+#define RUN_REGISTERS	  8u
+#define RUN_STACK_POINTER 2u /* its index among the registers */
+#else
+#define RUN_REGISTERS	  14u
+#define RUN_STACK_POINTER 12u
+#endif
+
+struct run_waiter {
+	int64_t wait;	/* atomic; id of the wait; 0 = none */
+	uint64_t since; /* CLOCK_MONOTONIC, ns */
+	int64_t on;	/* what the thread waits for; 0 = nothing that has a name */
+	uint64_t place; /* return address of the call */
+	uint32_t call;	/* enum run_call */
+	int32_t owner;	/* atomic; tid of the thread to which this belongs; 0 = free */
+	/*
+	 * Those that a called function keeps, the stack pointer and the address of the code, in the function that
+	 * begins the wait. x86-64: rbx, rbp, rsp, r12 to r15, rip. aarch64: x19 to x30, sp, pc.
+	 */
+	uint64_t registers[RUN_REGISTERS];
+} __attribute__((aligned(64)));
+
+/*
  * A bounded queue with several writers. The note with number N lies in NOTES[N % RUN_NOTES]. A
  * writer takes the number HEAD, by compare and swap, if the TURN of its place is N; writes the
  * note; then stores N + 1 as TURN. The keeper takes the note out and stores N + RUN_NOTES as TURN.
@@ -107,8 +135,10 @@ struct run_control {
 	uint32_t shared;	  /* rings of all other threads, 1 to RUN_RINGS - RUN_RINGS_OWN */
 	uint32_t cycles;	  /* 1 = the time stamp counter can be trusted (mprof/cycles.h) */
 	uint32_t clock_is_memory; /* 1 = clock_gettime() makes no system call */
+	uint32_t keeper;	  /* its process id */
 	uint64_t head __attribute__((aligned(64)));
 	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
+	struct run_waiter waiters[RUN_WAITERS];
 };
 
 /* Calls that wait, as places name them. */

@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "demangle.h"
+#include "unwind.h"
+
 #define KEPT	   256u
 #define KEPT_BYTES 192u
+#define FRAMES	   64u /* of a stack that are looked at */
 
 /*
  * libdw looks at each symbol of a file to find that of an address, which takes a millisecond in a large
@@ -18,6 +22,7 @@
  */
 struct kept {
 	uint64_t address; /* 0 = none */
+	bool own;	  /* the code is the program's, and not that of a language's library */
 	char text[KEPT_BYTES];
 };
 
@@ -26,6 +31,7 @@ struct symbols {
 	Dwfl_Callbacks callbacks;
 	char *path; /* where debug information is looked for; libdwfl reads it */
 	pid_t pid;
+	bool unwinds;		/* stacks can be followed */
 	struct kept kept[KEPT]; /* by a hash of the address */
 };
 
@@ -52,6 +58,7 @@ struct symbols *symbols_new(pid_t pid)
 	if (!s->dwfl)
 		return symbols_free(s);
 	symbols_refresh(s);
+	s->unwinds = unwind_prepare(s->dwfl, pid);
 	return s;
 }
 
@@ -130,66 +137,178 @@ static void module_text(Dwfl_Module *m, uint64_t address, char *text, size_t siz
 	snprintf(text, size, "%s+0x%" PRIx64, name ? base_name(name) : "?", address - start);
 }
 
+/* Return whether the module M is a language's library or interpreter, or what lies between these and the kernel. */
+static bool is_language(Dwfl_Module *m)
+{
+	static const char *const files[] = {
+		"libc.so",  "libc-2.",	     "libpthread", "libm.so",	"libstdc++.", "libc++",	 "libgcc_s.",
+		"ld-linux", "libmprof-run.", "libasan.",   "libtsan.",	"libubsan.",  "libjvm.", "libjava.",
+		"libnio.",  "libnet.",	     "java",	   "libpython", "python2",    "python3", "libruby",
+		"ruby",	    "libperl.",	     "perl",	   "node",	"libnode.",   "[vdso",
+	};
+	const char *name = base_name(dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+
+	for (size_t i = 0; name && i < sizeof(files) / sizeof(*files); i++)
+		if (strncmp(name, files[i], strlen(files[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Return whether the source FILE, which may be NULL, is the library of a language. */
+static bool is_language_source(const char *file)
+{
+	return file &&
+	       (strncmp(file, "/usr/include/", 13) == 0 || strncmp(file, "/usr/lib/", 9) == 0 ||
+		strncmp(file, "/rustc/", 7) == 0 || strstr(file, "/rust/library/") || strstr(file, "/libstdc++-v3/"));
+}
+
+/* A place in the source. */
+struct line {
+	const char *file; /* NULL = unknown */
+	int number;
+};
+
+/* The innermost line of the code at ADDRESS. */
+static struct line line_at(Dwfl_Module *m, uint64_t address)
+{
+	struct line at = {0};
+	Dwfl_Line *line = dwfl_module_getsrc(m, address);
+
+	if (line)
+		at.file = dwfl_lineinfo(line, NULL, &at.number, NULL, NULL, NULL);
+	return at;
+}
+
+/* The line on which the function INLINED, which the compiler has put into its caller, is called. */
+static struct line line_of_call(Dwarf_Die *inlined)
+{
+	Dwarf_Die unit;
+	Dwarf_Files *files;
+	Dwarf_Attribute a;
+	Dwarf_Word file = 0, number = 0;
+	size_t n = 0;
+	struct line at = {0};
+
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &a), &file) != 0 ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &a), &number) != 0 ||
+	    !dwarf_diecu(inlined, &unit, NULL, NULL) || dwarf_getsrcfiles(&unit, &files, &n) != 0 || file >= n)
+		return at;
+	at.file = dwarf_filesrc(files, file, NULL, NULL);
+	at.number = (int)number;
+	return at;
+}
+
+/* Write the function FUNCTION, which waits at LINE, to TEXT. */
+static void function_describe(Dwarf_Die *function, struct line line, char *text, size_t size)
+{
+	Dwarf_Attribute a;
+	const char *name = dwarf_formstring(dwarf_attr_integrate(function, DW_AT_linkage_name, &a));
+	size_t n;
+
+	/* Only names of C++ and of Rust's first form can be read back. */
+	if (!name || strncmp(name, "_Z", 2) != 0)
+		name = dwarf_diename(function);
+	demangle(name ? name : "?", true, text, size);
+	n = strlen(text);
+	if (line.file && n < size)
+		snprintf(text + n, size - n, " at %s:%d", base_name(line.file), line.number);
+}
+
 /*
- * Write the name of the innermost function at ADDRESS to NAME, as the debug information has it: the
- * compiler may have put the function into its caller. Return false without debug information.
+ * Write to TEXT which function at ADDRESS the debug information has: the innermost one of the program that the compiler
+ * has put there, or the innermost one of all. Set *OWN to whether it is the former. Return false without debug
+ * information.
  */
-static bool function_name(Dwfl_Module *m, uint64_t address, char *name, size_t size)
+static bool debug_describe(Dwfl_Module *m, uint64_t address, char *text, size_t size, bool *own)
 {
 	Dwarf_Addr bias = 0;
-	Dwarf_Die *unit = dwfl_module_addrdie(m, address, &bias), *scopes = NULL;
-	int n = unit ? dwarf_getscopes(unit, address - bias, &scopes) : 0;
-	bool found = false;
+	Dwarf_Die *unit = dwfl_module_addrdie(m, address, &bias), *scopes = NULL, *around = NULL;
+	struct line line = line_at(m, address);
+	bool found = false, language = is_language(m);
+	int n = unit && dwarf_getscopes(unit, address - bias, &scopes) > 0 ? dwarf_getscopes_die(&scopes[0], &around)
+									   : 0;
 
-	for (int i = 0; i < n && !found; i++) {
-		int tag = dwarf_tag(&scopes[i]);
-		const char *of = dwarf_diename(&scopes[i]);
+	*own = false;
+	for (int i = 0; i < n && !*own; i++) {
+		int tag = dwarf_tag(&around[i]);
 
-		found = (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram) && of;
-		if (found)
-			snprintf(name, size, "%s", of);
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+			continue;
+		*own = !language && !is_language_source(dwarf_decl_file(&around[i]));
+		if (!found || *own)
+			function_describe(&around[i], line, text, size);
+		found = true;
+		if (tag == DW_TAG_inlined_subroutine)
+			line = line_of_call(&around[i]);
 	}
 	free(scopes);
+	free(around);
 	return found;
 }
 
-/* Write to TEXT which code of the module M is at ADDRESS. */
-static void describe(Dwfl_Module *m, uint64_t address, char *text, size_t size)
+/* Write to TEXT which code of the module M is at ADDRESS. Return whether it is the program's own. */
+static bool describe(Dwfl_Module *m, uint64_t address, char *text, size_t size)
 {
-	Dwfl_Line *line;
-	const char *symbol, *file;
-	char function[128];
-	int number = 0;
+	const char *symbol;
+	struct line line;
 	size_t n;
+	bool own;
 
+	if (debug_describe(m, address, text, size, &own))
+		return own;
 	symbol = dwfl_module_addrname(m, address);
-	if (function_name(m, address, function, sizeof(function)))
-		snprintf(text, size, "%s()", function);
-	else if (symbol)
-		snprintf(text, size, "%s()", symbol);
+	if (symbol)
+		demangle(symbol, true, text, size);
 	else
 		module_text(m, address, text, size);
-	line = dwfl_module_getsrc(m, address);
-	file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+	line = line_at(m, address);
 	n = strlen(text);
-	if (file && n < size)
-		snprintf(text + n, size - n, " at %s:%d", base_name(file), number);
+	if (line.file && n < size)
+		snprintf(text + n, size - n, " at %s:%d", base_name(line.file), line.number);
+	return !is_language(m) && strncmp(text, "std::", 5) != 0;
 }
 
-void symbols_code(struct symbols *s, uint64_t address, char *text, size_t size)
+/* Return what is known of the code at ADDRESS, or NULL if that is in no file. */
+static const struct kept *code_at(struct symbols *s, uint64_t address)
 {
 	struct kept *k = &s->kept[(address ^ address >> 8) % KEPT];
 	Dwfl_Module *m;
 
-	snprintf(text, size, "0x%" PRIx64, address);
-	if (k->address != address || !address) {
-		m = module_at(s, address);
-		if (!m)
-			return;
-		describe(m, address, k->text, sizeof(k->text));
-		k->address = address;
+	if (k->address == address && address)
+		return k;
+	m = module_at(s, address);
+	if (!m)
+		return NULL;
+	k->own = describe(m, address, k->text, sizeof(k->text));
+	k->address = address;
+	return k;
+}
+
+bool symbols_code(struct symbols *s, uint64_t address, char *text, size_t size)
+{
+	const struct kept *k = code_at(s, address);
+
+	if (k)
+		snprintf(text, size, "%s", k->text);
+	else
+		snprintf(text, size, "0x%" PRIx64, address);
+	return k && k->own;
+}
+
+bool symbols_caller(struct symbols *s, const struct stack_copy *copy, char *text, size_t size)
+{
+	uint64_t calls[FRAMES];
+	uint32_t n = s->unwinds ? unwind(s->dwfl, copy, calls, FRAMES) : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct kept *k = code_at(s, calls[i]);
+
+		if (!k || !k->own)
+			continue;
+		snprintf(text, size, "%s", k->text);
+		return true;
 	}
-	snprintf(text, size, "%s", k->text);
+	return false;
 }
 
 bool symbols_data(struct symbols *s, uint64_t address, char *text, size_t size)
@@ -198,16 +317,19 @@ bool symbols_data(struct symbols *s, uint64_t address, char *text, size_t size)
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
 	const char *name;
+	size_t n;
 
 	if (!m)
 		return false;
 	name = dwfl_module_addrinfo(m, address, &offset, &symbol, NULL, NULL, NULL);
-	if (name && offset < symbol.st_size && offset)
-		snprintf(text, size, "%s+%" PRIu64, name, (uint64_t)offset);
-	else if (name && offset < symbol.st_size)
-		snprintf(text, size, "%s", name);
-	else
+	if (!name || offset >= symbol.st_size) {
 		module_text(m, address, text, size);
+		return true;
+	}
+	demangle(name, false, text, size);
+	n = strlen(text);
+	if (offset && n < size)
+		snprintf(text + n, size - n, "+%" PRIu64, (uint64_t)offset);
 	return true;
 }
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+struct stack_copy;
+
 /*
  * The modules of the process PID, read from its memory map. Return NULL without memory. The caller
  * frees the result. Files with debug information are read when an address needs them, also after
@@ -18,9 +20,17 @@ struct symbols *symbols_free(struct symbols *s);
 
 /*
  * Write to TEXT (SIZE bytes) which code is at ADDRESS: `transfer() at bank.c:34`, as far as it is
- * known, or the file and an offset, or the address.
+ * known, or the file and an offset, or the address. If the compiler has put functions of the language's
+ * library there into one of the program, it is the latter. Return whether the code is the program's own: no
+ * library of a language, no interpreter, and none of mprof-run.
  */
-void symbols_code(struct symbols *s, uint64_t address, char *text, size_t size);
+bool symbols_code(struct symbols *s, uint64_t address, char *text, size_t size);
+/*
+ * Follow the stack COPY from the function of its registers to its callers, and write to TEXT (SIZE bytes)
+ * the first code that is the program's own, as symbols_code() does. Return false if there is none, or if
+ * the stack cannot be followed so far.
+ */
+bool symbols_caller(struct symbols *s, const struct stack_copy *copy, char *text, size_t size);
 /*
  * Write to TEXT (SIZE bytes) the name of the variable that holds ADDRESS, or of the file and an
  * offset. Return false if ADDRESS is in no file: on the heap or a stack.

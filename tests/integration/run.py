@@ -461,6 +461,35 @@ class Processes(Case):
         trace = self.trace(process.pid)
         self.assertEqual(trace.counters["resident bytes"][-1], 0)
 
+    def test_false_stacks(self):
+        """A process writes nonsense where the keeper looks for waiting threads, and the keeper goes on."""
+        script = """if 1:
+            import array, mmap, os, random, select, socket, struct, sys
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            s.connect("\\0" + os.environ["MPROF_RUN_SOCKET"])
+            s.send(struct.pack("=IIII", 0x31525550, 1, 0, 0))
+            _, extra, _, _ = s.recvmsg(16, socket.CMSG_SPACE(4))
+            memory = mmap.mmap(array.array("i", extra[0][2])[0], 0)
+            here = int(next(line for line in open("/proc/self/maps") if "[stack]" in line).split("-")[0], 16)
+            r = random.Random(1)
+            n, entry = (8, 128) if os.uname().machine == "x86_64" else (14, 192)
+            for i in range(256):
+                at = len(memory) - entry * (256 - i)
+                registers = [r.choice((0, 8, here + r.randrange(1 << 14), r.getrandbits(47), r.getrandbits(64))) for _ in range(n)]
+                memory[at : at + 40 + 8 * n] = struct.pack(f"=qQqQIi{n}Q", -2000000 - i, 1, r.getrandbits(62), r.getrandbits(64), r.getrandbits(32), 1, *registers)
+            print("written", flush=True)
+            while not select.select([sys.stdin], [], [], 0.01)[0]:
+                pass
+        """
+        process = self.start(sys.executable, "-c", script, options=["--keep"], stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "written\n")
+        directory = self.directory(process.pid)
+        # The keeper looks at each of its steps, and samples the counters each second.
+        before = len(Trace(directory).counters["context switches"])
+        self.until(lambda: len(Trace(directory).counters["context switches"]) >= before + 4)
+        process.communicate("\n", timeout=300)
+        self.assertEqual(self.trace(process.pid).counters["resident bytes"][-1], 0)
+
     def test_no_runtime_directory(self):
         """Where the directory for OCaml's files cannot be made, mprof-run says so and runs the program without it."""
         rings, top = os.path.realpath("rings"), os.open(".", os.O_RDONLY)
@@ -586,6 +615,18 @@ class Answers(Case):
         for of in (trace, child):
             self.assertEqual(len(of.ended), 4, of.directory)
             self.assertIn("all threads that should resolve did, 4 of them\n", self.why("why", of.directory))
+
+    def test_library_locks(self):
+        """The code of the program that waits, where a language's library lies between it and the C library; also as the name of a lock."""
+        process, directory = self.hang("library-locks", "pthread_mutex_lock", 2)
+        lines = (
+            r'waits on -\d+ \(Wait, "pthread_mutex_lock in pool_take\(\) at stacks\.c:36"\)\n',
+            r'waits on -\d+ \(Wait, "pthread_mutex_lock in pool_give\(\) at stacks\.c:43"\)\n',
+            r'\(Mutex, "0x[0-9a-f]+ of pool_(take\(\) at stacks\.c:36|give\(\) at stacks\.c:43)"\)',
+        )
+        self.until(lambda: re.search(lines[0], self.why("why", "--all", directory)))
+        self.check(self.why("why", "--all", directory), lines)
+        process.kill()
 
     def test_reports(self):
         """The answers of docs/reports.md; with MPROF_BRIEF, of each third row."""

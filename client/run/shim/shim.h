@@ -18,6 +18,7 @@
 #include <mprof/cycles.h>
 #include <mprof/recorder.h>
 
+#include "registers.h"
 #include "shared.h"
 #include "slots.h"
 
@@ -26,16 +27,18 @@
 /* The shim's state of a thread, in initial-exec TLS. All zero for a new thread. */
 struct self {
 	struct slot *ring;
-	int64_t wait_next;    /* id of the next wait */
-	int64_t unread;	      /* wait that is over, and whose end found no ring; 0 = none */
-	uint32_t wait_left;   /* ids left of the block of ids */
-	uint32_t generation;  /* that of the process when the thread took RING */
-	int64_t creator;      /* thread that created this one; 0 = unknown */
-	uint64_t created;     /* before the thread was created, CLOCK_MONOTONIC ns; 0 = unknown */
-	uint64_t retry;	      /* when to ask for a ring again after a refusal, CLOCK_MONOTONIC ns */
-	int64_t waits_with;   /* mutex of the wait for a condition that is about to begin; 0 = none */
-	uint64_t waits_since; /* when the thread took that mutex, ns; 0 = unknown */
+	int64_t wait_next;	   /* id of the next wait */
+	int64_t unread;		   /* wait that is over, and whose end found no ring; 0 = none */
+	uint32_t wait_left;	   /* ids left of the block of ids */
+	uint32_t generation;	   /* that of the process when the thread took RING */
+	int64_t creator;	   /* thread that created this one; 0 = unknown */
+	uint64_t created;	   /* before the thread was created, CLOCK_MONOTONIC ns; 0 = unknown */
+	uint64_t retry;		   /* when to ask for a ring again after a refusal, CLOCK_MONOTONIC ns */
+	int64_t waits_with;	   /* mutex of the wait for a condition that is about to begin; 0 = none */
+	uint64_t waits_since;	   /* when the thread took that mutex, ns; 0 = unknown */
+	struct run_waiter *waiter; /* where the keeper finds the thread's stack; NULL = nowhere yet */
 	int tid;
+	bool waiter_refused;   /* the table of waiting threads was full */
 	bool known;	       /* the keeper has the note of this thread */
 	bool volatile inside;  /* the shim's own code runs: a signal handler must not record */
 	bool volatile vforked; /* between vfork() and the child's exec: the child shares this memory */
@@ -155,8 +158,10 @@ void objects_forget(void);
 
 /* One wait, on the stack of the wrapper. */
 struct wait {
-	struct slot *ring;     /* NULL = not recorded, or over */
-	struct object *object; /* counts this wait; NULL = none does */
+	struct slot *ring;	   /* NULL = not recorded, or over */
+	struct run_waiter *waiter; /* says that the thread waits; NULL = none does */
+	uint32_t generation;	   /* of the process that WAITER belongs to */
+	struct object *object;	   /* counts this wait; NULL = none does */
 	int64_t id;
 	int64_t on;
 	bool exclusive; /* the thread owns ON after the wait */
@@ -164,10 +169,11 @@ struct wait {
 
 /*
  * The thread is about to wait in CALL, which returns to PLACE, for the object ON (0 = nothing that
- * has a name) of type TYPE. OWNER is the tid of the thread that has it, or 0.
+ * has a name) of type TYPE. OWNER is the tid of the thread that has it, or 0. REGISTERS are those of the
+ * wrapper, by registers_take(), which must not return before wait_end().
  */
 void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t on, enum mprof_thread_type type,
-		int owner);
+		int owner, const uint64_t *registers);
 /* The thread runs again. FAILURE says why the wait failed; NULL = it did not. */
 void wait_end(struct wait *w, const char *failure);
 /* If the wait is not over, the thread was cancelled, or left it by an exception. For the cleanup attribute. */
@@ -178,6 +184,9 @@ static inline void wait_left(struct wait *w)
 }
 /* The thread wakes those that wait for ON. PLACE as for wait_begin(). */
 void wake(const void *place, int64_t on, enum mprof_thread_type type);
+
+/* S ends, and with it what the keeper knows of its waits. */
+void waiter_free(struct self *s);
 
 /* Return the number that stands for the object at the address P. */
 static inline int64_t object_id(const volatile void *p)
@@ -214,14 +223,16 @@ static inline bool is_time(clockid_t clock, const struct timespec *until)
  * Evaluate EXPRESSION, a call that waits, and record the wait. FAILED is an expression of `result`
  * that gives the failure's text or NULL.
  */
-#define WAITING(call, on, type, owner, expression, failed)                                 \
-	({                                                                                 \
-		struct wait wait_ __attribute__((cleanup(wait_left)));                     \
-                                                                                           \
-		wait_begin(&wait_, RUN_CALL_##call, HERE, on, MPROF_THREAD_##type, owner); \
-		__typeof__(expression) result = (expression);                              \
-		wait_end(&wait_, failed);                                                  \
-		result;                                                                    \
+#define WAITING(call, on, type, owner, expression, failed)                                             \
+	({                                                                                             \
+		struct wait wait_ __attribute__((cleanup(wait_left)));                                 \
+		uint64_t registers_[RUN_REGISTERS];                                                    \
+                                                                                                       \
+		registers_take(registers_);                                                            \
+		wait_begin(&wait_, RUN_CALL_##call, HERE, on, MPROF_THREAD_##type, owner, registers_); \
+		__typeof__(expression) result = (expression);                                          \
+		wait_end(&wait_, failed);                                                              \
+		result;                                                                                \
 	})
 
 #endif

@@ -174,6 +174,8 @@ static void process_begin(void)
 		if (__atomic_load_n(&counter_forbidden, __ATOMIC_RELAXED))
 			mprof_cycles_forbid(&process->cycles);
 		__atomic_store_n(&process->generation, ++generation, __ATOMIC_RELEASE);
+		/* Where the kernel has Yama, nobody else may read the stacks of the process. */
+		KERNEL2(SYS_prctl, PR_SET_PTRACER, control->keeper);
 		state = PROCESS_ON;
 	} else {
 		state = PROCESS_OFF;
@@ -193,6 +195,8 @@ bool self_begin(struct self *s)
 	if (s->generation != generation || s->tid != tid) {
 		s->ring = NULL;
 		s->wait_left = 0;
+		s->waiter = NULL;
+		s->waiter_refused = false;
 		s->unread = 0;
 		s->retry = 0;
 		s->known = false;
@@ -228,6 +232,7 @@ void self_end(void)
 	alive_remove(s->tid);
 	if (s->ring && s->generation == __atomic_load_n(&process->generation, __ATOMIC_ACQUIRE)) {
 		s->inside = true;
+		waiter_free(s);
 		if (ring_begin(s->ring, now())) {
 			ring_resolves(s->ring, s->tid, s->tid, NULL);
 			mprof_recorder_suspend(&s->ring->recorder);

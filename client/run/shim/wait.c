@@ -88,8 +88,70 @@ static void record_missed(const struct wait *w, struct object *o, int64_t with, 
 		mprof_recorder_duration(&w->ring->recorder, w->id, time - bare, RUN_MISSED, sizeof(RUN_MISSED) - 1);
 }
 
+/* Return the entry of the calling thread in the table of threads that wait, or NULL if that is full. */
+static struct run_waiter *waiter_get(struct self *s)
+{
+	struct run_control *c = control_get();
+	uint32_t first = (uint32_t)s->tid;
+
+	if (s->waiter || s->waiter_refused || !c)
+		return s->waiter;
+	for (uint32_t i = 0; i < RUN_WAITERS && !s->waiter; i++) {
+		struct run_waiter *w = &c->waiters[(first + i) % RUN_WAITERS];
+		int32_t nobody = 0;
+
+		if (__atomic_load_n(&w->owner, __ATOMIC_RELAXED) == 0 &&
+		    __atomic_compare_exchange_n(&w->owner, &nobody, s->tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			s->waiter = w;
+	}
+	s->waiter_refused = !s->waiter;
+	return s->waiter;
+}
+
+/* Let the keeper read the stack of W, which began at TIME, ns. */
+static void waiter_enter(struct wait *w, struct self *s, enum run_call call, const void *place,
+			 const uint64_t *registers, uint64_t time)
+{
+	struct run_waiter *waiter = waiter_get(s);
+
+	if (!waiter)
+		return;
+	/* A signal handler may wait while the code that it interrupted does: its wait is seen, and then neither. */
+	__atomic_store_n(&waiter->wait, 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	waiter->since = time;
+	waiter->on = w->on;
+	waiter->place = (uint64_t)(uintptr_t)place;
+	waiter->call = call;
+	memcpy(waiter->registers, registers, sizeof(waiter->registers));
+	__atomic_store_n(&waiter->wait, w->id, __ATOMIC_RELEASE);
+	w->waiter = waiter;
+	w->generation = s->generation;
+}
+
+/* The wait is over: the thread's stack is its own again. */
+static void waiter_leave(struct wait *w)
+{
+	struct run_waiter *waiter = w->waiter;
+
+	w->waiter = NULL;
+	/* A forked child does not have the memory. */
+	if (!waiter || w->generation != __atomic_load_n(&process->generation, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&waiter->wait, __ATOMIC_RELAXED) != w->id)
+		return;
+	__atomic_store_n(&waiter->wait, 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+void waiter_free(struct self *s)
+{
+	if (s->waiter)
+		__atomic_store_n(&s->waiter->owner, 0, __ATOMIC_RELEASE);
+	s->waiter = NULL;
+}
+
 void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t on, enum mprof_thread_type type,
-		int owner)
+		int owner, const uint64_t *registers)
 {
 	int64_t with = shim_self.waits_with;
 	struct self *s = self_enter();
@@ -121,6 +183,7 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 		if (o && with)
 			record_missed(w, o, with, s->waits_since, time);
 		ring_end(w->ring);
+		waiter_enter(w, s, call, place, registers, time);
 	}
 	self_leave(s);
 }
@@ -142,6 +205,7 @@ void wait_end(struct wait *w, const char *failure)
 
 	w->object = NULL;
 	w->ring = NULL;
+	waiter_leave(w);
 	if (o) {
 		__atomic_fetch_sub(&o->waiters, 1, __ATOMIC_RELAXED);
 		waker = failure ? 0 : waker_of(o);

@@ -145,6 +145,7 @@ static const struct {
 	{"forgets", program_forgets},
 	{"computes", program_computes},
 	{"pipe", program_pipe},
+	{"library-locks", program_library_locks},
 	{"hang", hang},
 #ifdef __x86_64__
 	{"no-counter", no_counter},

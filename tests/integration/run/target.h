@@ -55,5 +55,6 @@ int program_permits(void);
 int program_forgets(void);
 int program_computes(void);
 int program_pipe(void);
+int program_library_locks(void);
 
 #endif
