@@ -23,6 +23,7 @@ struct judge {
 	uint64_t seed, count;
 	uint64_t fixed;	  /* histories from the seed 1 on that are judged before */
 	bool fresh;	  /* SEED is that of the time */
+	int stop;	  /* sentence with whose first fault the judge ends; -1 = none */
 	bool show;	  /* print each history */
 	const char *keep; /* directory in which the files stay; NULL = none */
 	const char *list; /* of known faults; NULL = none */
@@ -81,11 +82,17 @@ static bool judge_from(struct judge *j, uint64_t seed, uint64_t count, uint64_t 
 
 	memset(&j->figures.of, 0, sizeof(j->figures.of));
 	j->figures.wrong_histories = 0;
-	for (uint64_t i = 0; i < count; i++)
+	for (uint64_t i = 0; i < count; i++) {
 		if (!try_seed(j, seed + i)) {
 			printf("FAULT: the seed %" PRIu64 " cannot be judged\n", seed + i);
 			return false;
 		}
+		if (j->stop >= 0 && j->figures.of[j->stop].wrong) {
+			printf("\"%s\" is wrong with the seed %" PRIu64 ": %s\n", figures_name((enum sentence)j->stop),
+			       seed + i, j->figures.of[j->stop].what);
+			return false;
+		}
+	}
 	printf("%" PRIu64 " histories from the seed %" PRIu64 "\n", count, seed);
 	figures_print(&j->figures, stdout);
 	good = known_allows(&j->known, &j->figures, count, chance);
@@ -107,6 +114,15 @@ static int run(struct judge *j)
 	return check_known(j) && good ? 0 : 1;
 }
 
+static int sentence_of(const char *name)
+{
+	int i = SENTENCE_COUNT - 1;
+
+	while (i >= 0 && strcmp(figures_name((enum sentence)i), name) != 0)
+		i--;
+	return i;
+}
+
 static bool take_option(struct judge *j, const char *name, const char *value)
 {
 	if (strcmp(name, "--seed") == 0) {
@@ -120,6 +136,8 @@ static bool take_option(struct judge *j, const char *name, const char *value)
 		j->keep = value;
 	else if (strcmp(name, "--known") == 0)
 		j->list = value;
+	else if (strcmp(name, "--stop") == 0)
+		return (j->stop = sentence_of(value)) >= 0;
 	else
 		return false;
 	return true;
@@ -129,6 +147,7 @@ static bool parse(struct judge *j, int argc, char **argv)
 {
 	j->seed = (uint64_t)time(NULL) * 1000003 + (uint64_t)getpid();
 	j->fresh = true;
+	j->stop = -1;
 	j->count = 300;
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--verbose") == 0)
@@ -151,7 +170,8 @@ int main(int argc, char **argv)
 
 	if (!parse(&j, argc, argv)) {
 		fprintf(stderr,
-			"usage: %s [--fixed N] [--seed N] [--count N] [--known FILE] [--verbose] [--show] [--keep "
+			"usage: %s [--fixed N] [--seed N] [--count N] [--stop SENTENCE] [--known FILE] [--verbose] "
+			"[--show] [--keep "
 			"DIRECTORY]\n",
 			argv[0]);
 		return 2;
