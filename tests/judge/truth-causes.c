@@ -210,7 +210,8 @@ static bool is_proven(const struct trial *t, const struct cause *c)
 		return false;
 	if (recording_is_whole(t->recording))
 		return true;
-	if (c->kind != CAUSE_CYCLE || t->recording->hiding->kinds)
+	/* In a missing packet a wait may have ended. */
+	if (c->kind != CAUSE_CYCLE || t->recording->hiding->kinds || t->recording->cut)
 		return false;
 	for (int i = 0; i < (int)t->world->n_threads; i++)
 		if (c->cycle >> i & 1 && !shows_block(t, world_wait_at(t->world, i, t->recording->until)))

@@ -157,7 +157,7 @@ static uint32_t first_cycle(const struct finder *f, uint32_t *seen)
 		if (t == MPROF_NONE || seen[t] != i + 1)
 			continue;
 		mprof_why_ask(f->why, t, &a);
-		if (a.verdict != MPROF_WHY_CYCLE) /* a clock went back */
+		if (a.verdict != MPROF_WHY_CYCLE) /* a packet is missing, or a clock went back */
 			continue;
 		at = closed_at(f, t);
 		if (first == MPROF_NONE || at < best) {

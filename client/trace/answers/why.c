@@ -212,10 +212,10 @@ static void find_self(const struct mprof_why *w, struct mprof_why_answer *a)
 }
 
 /*
- * Return whether a clock went back since the first wait of the cycle in A began, and store that hole: then the order of
- * the rings' events is unknown, and so is which of the waits are over.
+ * Return whether a packet is missing or a clock went back since the first wait of the cycle in A began, and store that
+ * hole: then a wait may be over, or the order of the rings' events is unknown.
  */
-static bool find_step(const struct mprof_why *w, struct mprof_why_answer *a)
+static bool find_cycle_hole(const struct mprof_why *w, struct mprof_why_answer *a)
 {
 	uint32_t thread = a->root, stream = w->view->threads[a->root].stream;
 	uint64_t from = UINT64_MAX;
@@ -228,13 +228,20 @@ static bool find_step(const struct mprof_why *w, struct mprof_why_answer *a)
 	for (uint32_t i = 0; i < w->view->n_streams; i++) {
 		const struct mprof_model_stream *s = &w->view->streams[i];
 
-		if (s->guest != w->view->streams[stream].guest || !s->back_to || s->back_to < from)
+		uint32_t gap = coverage_index_gap(&w->coverage, i, from, a->end);
+
+		if (s->guest != w->view->streams[stream].guest)
 			continue;
-		a->since_coverage = (struct mprof_coverage){
-			.hole = MPROF_HOLE_CLOCK, .stream = i, .from = s->back_from, .to = s->back_to};
-		return true;
+		if (s->back_to && s->back_to >= from)
+			a->since_coverage = (struct mprof_coverage){
+				.hole = MPROF_HOLE_CLOCK, .stream = i, .from = s->back_from, .to = s->back_to};
+		else if (gap != MPROF_NONE)
+			a->since_coverage = (struct mprof_coverage){.hole = MPROF_HOLE_GAP,
+								    .stream = i,
+								    .from = w->view->gaps[gap].from,
+								    .to = w->view->gaps[gap].to};
 	}
-	return false;
+	return a->since_coverage.hole != MPROF_HOLE_NONE;
 }
 
 /* Return the kind of event that ends a wait for CONDITION, or that ended an earlier one if BEFORE. */
@@ -331,7 +338,7 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	if (is_condition(root))
 		a->waiter = last_waiter(w, a);
 	if (a->cycle) {
-		if (find_step(w, a))
+		if (find_cycle_hole(w, a))
 			return;
 		a->verdict = MPROF_WHY_CYCLE;
 		find_self(w, a);

@@ -57,8 +57,8 @@ enum mprof_why_verdict {
 	MPROF_WHY_NEVER_SIGNALLED,
 	MPROF_WHY_NEVER_RESOLVED, /* the root has no condition, and no thread resolved it */
 	/*
-	 * Deadlock: threads that wait on each other in a cycle. If a clock went back since the first of these waits began, the
-	 * verdict is MPROF_WHY_NEVER_RESOLVED, and SINCE_COVERAGE has that hole.
+	 * Deadlock: threads that wait on each other in a cycle. If a packet is missing or a clock went back since the first of
+	 * these waits began, the verdict is MPROF_WHY_NEVER_RESOLVED, and SINCE_COVERAGE has that hole.
 	 */
 	MPROF_WHY_CYCLE,
 	/*
