@@ -72,21 +72,20 @@ static inline void mprof_times_look(struct mprof_times_behind *b, const uint8_t 
 }
 
 /*
- * Judge the first event of a trace, at TIME, by the events B behind it alone. A clock may go forward by any amount, so
- * an earlier event must be far.
+ * Judge the first event of a trace, at TIME, by the events B behind it alone. The clock may have been set behind it, so
+ * it must be far.
  */
 static inline enum mprof_times_verdict mprof_times_judge_first(uint64_t time, const struct mprof_times_behind *b)
 {
-	uint64_t away, most;
+	uint64_t away;
 
 	if (b->n < 2)
 		return MPROF_TIMES_SOUND;
 	away = mprof_times_distance(time, b->time[0]);
-	most = time > b->time[0] ? MPROF_TIMES_ORDER : MPROF_TIMES_FAR;
 	for (unsigned i = 1; i < b->n; i++)
 		if (!mprof_times_near(b->time[i], b->time[0], away))
 			return MPROF_TIMES_SOUND;
-	return away > most ? MPROF_TIMES_DAMAGED : MPROF_TIMES_SOUND;
+	return away > MPROF_TIMES_FAR ? MPROF_TIMES_DAMAGED : MPROF_TIMES_SOUND;
 }
 
 /* Return whether the events B, of which there is one, tell that TIME was damaged: they go on from BEFORE. */

@@ -134,11 +134,16 @@ static void flip(size_t i, unsigned bit)
 	mprof_store64(m.bytes + at[i], time);
 	g = decode();
 	mprof_store64(m.bytes + at[i], times[i]);
-	CHECK_EQ_UINT(g.totals.steps, 0);
 	CHECK_EQ_UINT(g.others, 0);
-	if (last ? away > 101 * DAY : away > (i && (!later || few) ? SECOND : i || later ? SECOND / 500 : 101 * DAY)) {
-		if (i || !later || away > SECOND)
-			CHECK_EQ_UINT(g.faults, 1);
+	if (i == 0) {
+		CHECK_EQ_UINT(g.faults, away > 101 * DAY);
+		CHECK_EQ_UINT(g.events, away > 101 * DAY ? ALL - 1 : ALL);
+		CHECK_EQ_UINT(g.totals.steps, later && away <= 101 * DAY);
+		return;
+	}
+	CHECK_EQ_UINT(g.totals.steps, 0);
+	if (last ? away > 101 * DAY : away > (!later || few ? SECOND : SECOND / 500)) {
+		CHECK_EQ_UINT(g.faults, 1);
 		CHECK(g.events >= ALL - 1);
 	} else {
 		CHECK_EQ_UINT(g.faults, 0);
@@ -146,7 +151,7 @@ static void flip(size_t i, unsigned bit)
 	}
 	if (last && away <= 100 * DAY)
 		return;
-	CHECK(i == 0 || g.span.first >= times[0] || times[0] - g.span.first <= SECOND);
+	CHECK(g.span.first >= times[0] || times[0] - g.span.first <= SECOND);
 	CHECK(g.span.last <= times[ALL - 1] + 2 * SECOND);
 }
 
