@@ -288,8 +288,9 @@ class Failures(Case):
         until(lambda: not os.path.exists(f"/proc/{reader}"), "its reader ends, too")
         self.assertIsNone(self.state(host, 1))
         self.release()
-        self.start()
-        self.assertRegex(self.annotated((host, 1))[0][0], "^last-")
+        self.start("--seconds", "600")
+        state = self.annotated((host, 1))[0]
+        self.assertRegex(state[0], "^last-", state)
         self.assertEqual(os.listdir("copies"), [])
 
     def release(self):
