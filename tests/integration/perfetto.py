@@ -165,13 +165,14 @@ class Exports(unittest.TestCase):
     def test_hostile(self):
         """Export strings that are long, empty, no UTF-8, or more than a table holds; more threads
         than a table holds; times past 63 bits."""
-        events = [record(1000 + i, 0, struct.pack("<qqB", -1, i, 1 + i % 5)) for i in range(1000)]
+        base = (1 << 63) - 70002
+        events = [record(base + 1000 + i, 0, struct.pack("<qqB", -1, i, 1 + i % 5)) for i in range(1000)]
         odd = [b"", b"\xff\xfe", b"a" * 255, b"b" * 256, b"c" * 257, "é".encode() * 9000, b"\xc3" * 20000, b"d" * 70000]
         odd += [b"label %d" % i for i in range(35000)]
-        events += [record(3000 + i, 5, struct.pack("<q", i % 1000) + text + b"\0") for i, text in enumerate(odd)]
-        events += [record(50000 + i, 6, struct.pack("<qq", i, 1 - i) + b"queue#%d\0" % (i % 3)) for i in range(300)]
-        events += [record(60000, 3, struct.pack("<qq", 1, 2) + b"e" * 20000 + b"\xff\0")]
-        events += [record(70000, 8, struct.pack("<Q", 1 << 40)), record((1 << 63) + 5, 7, struct.pack("<q", 4))]
+        events += [record(base + 3000 + i, 5, struct.pack("<q", i % 1000) + text + b"\0") for i, text in enumerate(odd)]
+        events += [record(base + 50000 + i, 6, struct.pack("<qq", i, 1 - i) + b"queue#%d\0" % (i % 3)) for i in range(300)]
+        events += [record(base + 60000, 3, struct.pack("<qq", 1, 2) + b"e" * 20000 + b"\xff\0")]
+        events += [record(base + 70000, 8, struct.pack("<Q", 1 << 40)), record(base + 70005, 7, struct.pack("<q", 4))]
         with open("hostile.ctf", "wb") as f:
             f.write(stream(events))
         want = list(dumped("hostile.ctf"))

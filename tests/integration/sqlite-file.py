@@ -453,7 +453,7 @@ class Tables(Case):
 
     def test_late(self):
         """Times above 2^63-1 are clamped, counted, and told in one sentence."""
-        late = [event(5, 7, 1), event(2**63, 7, 2), event(2**64 - 1, 5, 2, b"late\0"), event(2**63 - 1, 8, 2**63 - 1)]
+        late = [event(2**63 - 9, 7, 1), event(2**63, 7, 2), event(2**63 + 9, 5, 2, b"late\0"), event(2**63 - 1, 8, 2**63 - 1)]
         self.write("late", packet(0, *late))
         self.assertIn("for which the database has 9223372036854775807: 2\n", self.export("late"))
         db, _ = self.same("late")
