@@ -96,9 +96,13 @@ static inline bool mprof_times_contradict(const struct mprof_times_behind *b, ui
 	for (unsigned i = 0; i < b->n; i++)
 		if (mprof_times_near(b->time[i], time, away))
 			return false;
-	if (away <= MPROF_TIMES_LATEST && (b->n == 1 || !mprof_times_near(b->time[1], before, away)))
-		return false;
-	return mprof_times_near(b->time[0], before, away);
+	if (away > MPROF_TIMES_LATEST)
+		return mprof_times_near(b->time[0], before, away);
+	/* Writers that share a ring may be late together. */
+	for (unsigned i = 0; i < b->n; i++)
+		if (!mprof_times_near(b->time[i], before, away))
+			return false;
+	return b->n >= MPROF_TIMES_NEIGHBOURS / 2;
 }
 
 /*
@@ -134,8 +138,6 @@ static inline enum mprof_times_verdict mprof_times_judge(uint64_t before, uint64
 		return MPROF_TIMES_DAMAGED;
 	if (!b->n)
 		return time > before || away > MPROF_TIMES_LATEST ? MPROF_TIMES_ALONE : MPROF_TIMES_LATE;
-	if (time > before && away <= MPROF_TIMES_LATEST && b->n == 1 && mprof_times_near(b->time[0], before, away))
-		return MPROF_TIMES_ALONE;
 	if (time > before)
 		return mprof_times_contradict(b, before, time) ? MPROF_TIMES_DAMAGED : MPROF_TIMES_SOUND;
 	if (away > MPROF_TIMES_LATEST && mprof_times_contradict(b, before, time))
