@@ -49,7 +49,7 @@ int program_library_locks(void)
 {
 	pthread_t taker, giver;
 
-	lock = malloc(sizeof(*lock));
+	lock = malloc(sizeof(pthread_mutex_t));
 	CHECK(lock && pthread_mutex_init(lock, NULL) == 0);
 	CHECK(pthread_mutex_lock(lock) == 0);
 	CHECK(pthread_create(&taker, NULL, pool_take, NULL) == 0);
