@@ -19,7 +19,7 @@
 #define FUTURE_NS  1000000000u
 #define SECCOMP	   "seccomp" /* counter: 1 from the time on at which the process turned it on */
 
-static void label(struct process *p, int64_t id, const char *text)
+void process_label(struct process *p, int64_t id, const char *text)
 {
 	mprof_recorder_label(&p->objects, id, text, strlen(text));
 }
@@ -101,12 +101,12 @@ static void note_record(struct process *p, const struct run_note *n, bool fresh)
 	case RUN_NOTE_THREAD:
 		if (fresh)
 			create(p, n->parent, n->id, MPROF_THREAD_Task);
-		label(p, n->id, "__should_resolve");
+		process_label(p, n->id, "__should_resolve");
 		/* Most threads get their name just after their creation. */
-		label(p, n->id, name_of(p, n->id, n->text));
+		process_label(p, n->id, name_of(p, n->id, n->text));
 		return;
 	case RUN_NOTE_NAME:
-		label(p, n->id, n->text);
+		process_label(p, n->id, n->text);
 		return;
 	case RUN_NOTE_LOCK:
 		if (fresh)
@@ -130,7 +130,7 @@ static void note_record(struct process *p, const struct run_note *n, bool fresh)
 	default:
 		return;
 	}
-	label(p, n->id, text);
+	process_label(p, n->id, text);
 }
 
 static int compare_times(const void *a, const void *b)

@@ -100,6 +100,8 @@ bool process_withdraw(struct process *p, bool keep, uint64_t time);
 
 /* Record the notes before UNTIL. */
 void notes_take(struct process *p, uint64_t until);
+/* Record that the thread, lock or wait ID is called TEXT. */
+void process_label(struct process *p, int64_t id, const char *text);
 /* Write to TEXT (SIZE bytes) how a wait in CALL, called from CODE, is labelled. CALL may be no call that is known. */
 void call_describe(uint32_t call, const char *code, char *text, size_t size);
 

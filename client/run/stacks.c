@@ -37,11 +37,6 @@ static uint64_t memory_copy(pid_t pid, uint64_t address, uint8_t bytes[STACK_PAG
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static void label(struct process *p, int64_t id, const char *text)
-{
-	mprof_recorder_label(&p->objects, id, text, strlen(text));
-}
-
 bool stacks_name_later(struct process *p, const struct unnamed *u)
 {
 	for (uint32_t i = 0; i < UNNAMED; i++)
@@ -57,7 +52,7 @@ static void unnamed_name(struct process *p, struct unnamed *u, const char *code)
 	char text[TEXT_BYTES];
 
 	lock_describe(u->id, code, text, sizeof(text));
-	label(p, u->id, text);
+	process_label(p, u->id, text);
 	u->id = 0;
 }
 
@@ -98,7 +93,7 @@ static void stack_look(struct process *p, const struct run_waiter *waiter, int64
 	if (strcmp(code, place_code) == 0)
 		return;
 	call_describe(call, code, text, sizeof(text));
-	label(p, id, text);
+	process_label(p, id, text);
 }
 
 void stacks_look(struct process *p, uint64_t time, uint64_t stamp)

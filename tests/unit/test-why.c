@@ -466,7 +466,7 @@ static void test_semaphore_keeps_signals(void)
 }
 
 /*
- * Where a thread was woken through the condition before, this one or another worker may have seen what the last signal
+ * If a thread was woken through the condition before, this one or another worker may have seen what the last signal
  * was for: the thread that waits is idle, or has missed that signal.
  */
 static void test_woken_before(void)
@@ -1018,7 +1018,7 @@ static void check_gap(const struct line *lines, size_t n, size_t gap, const char
 
 #define CHECK_GAP(lines, ...) check_gap(lines, sizeof(lines) / sizeof((lines)[0]), __VA_ARGS__)
 
-/* What ends a wait may be in a missing packet: a run of the thread, a release by a holder that ended, a resolution. */
+/* The end of a wait may be in a missing packet: a run of the thread, a release by a holder that ended, a resolution. */
 static void test_gaps(void)
 {
 	static const struct line not_woken[] = {
@@ -1079,7 +1079,7 @@ static void test_gaps(void)
 		  "it was still not resolved");
 }
 
-/* Where a clock went back, the order of rings is unknown: a cycle is no deadlock. */
+/* If a clock went back, the order of rings is unknown: a cycle is no deadlock. */
 static void test_cycle_back(void)
 {
 	static const struct line lines[] = {

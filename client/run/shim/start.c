@@ -174,7 +174,7 @@ static void process_begin(void)
 		if (__atomic_load_n(&counter_forbidden, __ATOMIC_RELAXED))
 			mprof_cycles_forbid(&process->cycles);
 		__atomic_store_n(&process->generation, ++generation, __ATOMIC_RELEASE);
-		/* Where the kernel has Yama, nobody else may read the stacks of the process. */
+		/* If the kernel has Yama, nobody else may read the stacks of the process. */
 		KERNEL2(SYS_prctl, PR_SET_PTRACER, control->keeper);
 		state = PROCESS_ON;
 	} else {
