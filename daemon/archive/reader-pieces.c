@@ -59,6 +59,16 @@ int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source sou
 	return reader_note_damage(r, source, sequence);
 }
 
+/* Note the checksum of the current row of S, which agrees with the row. */
+static void take_sum(sqlite3_stmt *s, struct reader_piece *piece)
+{
+	const void *sum = sqlite3_column_blob(s, 8);
+
+	piece->summed = sum && sqlite3_column_bytes(s, 8) == (int)CHECKSUM_BYTES;
+	if (piece->summed)
+		memcpy(piece->sum, sum, CHECKSUM_BYTES);
+}
+
 /*
  * Fill *PIECE from the current row of S, which is undamaged and has the byte that was asked for.
  * STORED: copy the data as stored. Return 0 or an error.
@@ -76,6 +86,7 @@ static int piece_take(struct reader *r, sqlite3_stmt *s, bool stored, uint8_t *o
 			return ARCHIVE_E_DAMAGED;
 		memcpy(out, data, bytes);
 		piece->bytes = bytes;
+		take_sum(s, piece);
 		return 0;
 	}
 	if (!codec_decode(&r->codec, piece->codec, data, bytes, out, piece->length))

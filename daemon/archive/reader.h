@@ -17,6 +17,7 @@
 
 #include "archive.h"
 #include "cleanup.h"
+#include "codec.h"
 #include "view.h"
 
 struct reader;
@@ -274,6 +275,8 @@ struct reader_piece {
 	bool stored;	 /* the buffer has the bytes as stored; false = uncompressed */
 	int codec;	 /* codec of the stored bytes */
 	size_t bytes;	 /* number of bytes in the buffer */
+	bool summed;	 /* SUM is the row's checksum; false if the row has none, or if not STORED */
+	uint8_t sum[CHECKSUM_BYTES];
 };
 
 /* The form in which reader_piece() reads a row. */

@@ -70,19 +70,17 @@ static int body_next(struct body *b)
 /* As body_pull(); with LATER as emitter_pull(). */
 static int pull(struct body *b, char *out, size_t max, struct decode_batch *later, size_t *n)
 {
-	size_t got;
+	size_t got, most;
 	int rc = 0;
 
 	while (*n < max && (b->zstd || b->left)) {
 		rc = b->in_packet ? 0 : body_next(b);
 		if (rc != 0)
 			break;
-		got = max - *n;
-		if (!b->zstd && got > b->left) {
-			got = (size_t)b->left;
-			later = NULL; /* only a part of the last row may be wanted */
-		}
-		rc = emitter_pull(&b->emitter, out + *n, got, later, &got);
+		most = b->zstd || max - *n < b->left ? max - *n : (size_t)b->left;
+		rc = emitter_pull(&b->emitter, out + *n, most, later, &got);
+		if (rc == EMIT_E_ROOM && most == b->left) /* only a part of the last row is wanted */
+			rc = emitter_pull(&b->emitter, out + *n, most, NULL, &got);
 		if (rc != 0)
 			break;
 		b->in_packet = got != 0;

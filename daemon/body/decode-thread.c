@@ -81,7 +81,8 @@ static void decode_next(struct decode_thread *t, struct decode_batch *b, struct 
 	if (b->begun == b->n && b->queued)
 		unqueue(t, b);
 	pthread_mutex_unlock(&t->lock);
-	ok = codec_decode(codec, CODEC_ZSTD, b->bytes + f->at, f->bytes, f->out, f->length);
+	ok = (f->place.store && decoded_read(&f->place, f->out)) ||
+	     codec_decode(codec, CODEC_ZSTD, b->bytes + f->at, f->bytes, f->out, f->length);
 	pthread_mutex_lock(&t->lock);
 	b->done++;
 	if (!ok)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "cleanup.h"
+#include "decoded.h"
 #include "reader.h"
 
 #define DECODE_FRAMES 64u /* of a batch, at most */
@@ -24,6 +25,9 @@ struct decode_frame {
 	size_t at, bytes; /* the frame in the batch's bytes */
 	uint8_t *out;	  /* LENGTH bytes, borrowed until the batch was waited for or dropped */
 	uint32_t length;
+	bool keyed; /* KEY is the row's checksum */
+	uint8_t key[CHECKSUM_BYTES];
+	struct decoded_place place; /* a copy of the content, which is tried first */
 };
 
 /* A zeroed batch is empty. The caller may change a batch that is not handed over. */

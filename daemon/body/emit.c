@@ -171,6 +171,10 @@ static int fill_later(struct emitter *e, struct decode_batch *later, uint8_t *ou
 	if (p->codec != CODEC_ZSTD || p->offset != e->at || p->length > limit - e->at)
 		return fill(e);
 	frame.length = p->length;
+	frame.keyed = p->summed;
+	memcpy(frame.key, p->sum, CHECKSUM_BYTES);
+	if (e->scratch->decoded && frame.keyed)
+		decoded_find(e->scratch->decoded, frame.key, frame.length, &frame.place);
 	rc = p->length > max ? -ENOSPC : decode_batch_add(later, &frame, e->buffer, p->bytes);
 	if (rc < 0)
 		return rc == -ENOSPC ? EMIT_E_ROOM : rc;

@@ -7,6 +7,7 @@
 
 #include <mprof/event.h>
 
+#include "decoded.h"
 #include "plan-cache.h"
 #include "reader.h"
 #include "tail-ends.h"
@@ -19,6 +20,7 @@ struct scratch {
 	struct ZSTD_CCtx_s *zstd;
 	struct tail_ends tails; /* of the archives of one reader */
 	struct plan_cache plans;
+	struct decoded *decoded; /* borrowed; NULL = none */
 };
 /* Allocate the buffers. Return 0 or -ENOMEM. */
 int scratch_init(struct scratch *s);

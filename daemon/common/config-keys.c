@@ -68,6 +68,7 @@ const struct config_key config_keys[] = {
 	{SECTION_HTTP, "idle-timeout", KIND_DURATION, offsetof(struct config, idle_timeout_ns), NS_PER_S, DAY,
 	 WAIT_HINT},
 	{SECTION_HTTP, "reader", KIND_YES, offsetof(struct config, http_reader), 0, 0, "yes or no"},
+	{SECTION_HTTP, "decoded", KIND_BYTES, offsetof(struct config, http_decoded), 0, INT64_MAX, BYTES_HINT},
 	{SECTION_HTTP, "fleet", KIND_WORDS, offsetof(struct config, http_fleet), 0, 0,
 	 "a connection string of libpq such as host=hub dbname=fleet, or nothing to forget those before it"},
 	{SECTION_HTTP, "copies", KIND_BYTES, offsetof(struct config, http_copies_bytes), 64 * MIB, INT64_MAX,

@@ -597,6 +597,7 @@ static int config_init(struct config *c)
 		.http_fleet = strdup(""),
 		.http_copies_bytes = 4 * GIB,
 		.http_reader = true,
+		.http_decoded = 256 * MIB,
 		.access_certificate = strdup(""),
 		.access_key = strdup(""),
 		.access_client_ca = strdup(""),

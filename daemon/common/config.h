@@ -86,6 +86,7 @@ struct config {
 	uint64_t idle_timeout_ns;    /* time without any byte received or sent; default 120 s; same range */
 	char *http_fleet;	     /* the hub's database: libpq's connection string; "" = this is a host; owned */
 	bool http_reader;	     /* read captures once, and show what ended them; default yes */
+	uint64_t http_decoded;	     /* most bytes of decoded rows in the cache; 0 = none; default 256 MiB */
 	uint64_t http_copies_bytes;  /* copies of captures on a hub, at most; default 4 GiB, least 64 MiB */
 	char **sink_listen;	     /* addresses; NULL-terminated; NULL = guests cannot connect */
 	uint32_t sink_streams;	     /* streams at a time, all guests; default 1024 */

@@ -255,7 +255,8 @@ static int serve_host(sd_event *event, struct access *access, struct arguments *
 					 .http = http_options_of(c),
 					 .sink = c->sink_listen && c->sink_listen[0],
 					 .readings = c->http_reader && !a->options.stdio,
-					 .cache = cache_directory()};
+					 .cache = cache_directory(),
+					 .decoded = c->http_decoded};
 	int rc = server_new(&s, event, &options);
 
 	if (rc < 0) {

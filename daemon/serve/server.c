@@ -284,7 +284,7 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 		rc = reader_new(&s->services.reader, options->state);
 	if (rc == 0 && options->readings)
 		rc = readings_new(&s->services.readings, event, s->services.reader, &s->scratch, options->cache,
-				  on_reading, s);
+				  options->decoded, on_reading, s);
 	if (rc == 0)
 		rc = memtraces_reader_new(&s->services.memtraces, options->state);
 	if (rc == 0)

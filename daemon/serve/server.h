@@ -14,6 +14,7 @@ struct server_options {
 	struct http_options http;
 	bool readings;	   /* captures are read, and what they show is kept in the directory CACHE */
 	const char *cache; /* NULL = it is kept in memory */
+	uint64_t decoded;  /* most bytes of decoded rows in CACHE; 0 = none */
 	bool sink;	   /* the configuration has a section [sink]: /readyz then needs the sink, too */
 };
 

@@ -144,6 +144,67 @@ class Readings(daemons.Case):
         self.assertEqual(self.metrics(d), {})
         self.assertEqual(os.listdir(self.cache), [])
 
+    def dead(self, config=daemons.QUIET):
+        """Serve an archive with the capture of a guest that crashed: two complete packets and four in its tail. Return also the length of their rows."""
+        d = self.enterContext(daemons.Daemons(config))
+        packets = [b"".join(struct.pack("<QBq", 10**6 * (i + 1) + k, 7, k % 50) for k in range(3000)) for i in range(6)]
+        end = START + len(packets[0])
+        lines = ["run 1 xen a web - 3 ended crash", "stream 1 1 0 524288 8 0"]
+        lines += [f"piece 1 {i} {START} 1 65536 {10**6 * (i + 1)} {end} {packets[i].hex()}" for i in range(2)]
+        lines += ["capture 1 1 crash -", f"range 1 1 0 1 {end}"]
+        lines += [f"tail 1 1 {i} {START} 65536 {10**6 * (i + 1)} {packets[i].hex()}" for i in range(2, 6)]
+        done = subprocess.run(
+            [program("archive-driver"), d.state],
+            input="\n".join(["begin", *lines, "commit", ""]),
+            capture_output=True,
+            text=True,
+            timeout=daemons.HANGS,
+        )
+        self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
+        d.start_server()
+        return d, sum(map(len, packets))
+
+    def decoded(self, d):
+        found = re.findall(r"(?m)^mprofd_http_decoded_(\w*) (\S+)$", d.get("/metrics").decode())
+        return {name: float(value) for name, value in found}
+
+    def bodies(self, d):
+        """Return the body of the capture's trace, which its parts and the archive of its streams must have, too."""
+        trace = d.get("/v1/captures/1/trace")
+        for first, last in ((0, 9), (40_000, 140_000), (len(trace) - 60_001, len(trace) - 1)):
+            status, _, part = d.ask("/v1/captures/1/trace", headers={"Range": f"bytes={first}-{last}"})
+            self.assertEqual((status, part), (206, trace[first : last + 1]))
+        self.assertIn(trace, d.get("/v1/captures/1/ctf.tar"))
+        return trace
+
+    def test_decoded(self):
+        """Rows are kept decoded once the reader has looked, and a wrong copy of them costs time alone."""
+        d, rows = self.dead(daemons.QUIET + "[http]\ndecoded = 0\n")
+        trace = self.bodies(d)
+        self.assertEqual(self.decoded(d), {})
+        d.stop_server()
+        d.configure(daemons.QUIET)
+        d.start_server()
+        self.assertEqual(self.bodies(d), trace)
+        if sanitized():
+            return
+        d.wait(lambda: self.decoded(d)["bytes"] == rows)
+        before = self.decoded(d)["reads_total"]
+        self.assertEqual(self.bodies(d), trace)
+        used = self.decoded(d)["reads_total"] - before
+        self.assertGreaterEqual(used, 12)
+        self.assertFalse([name for name in os.listdir(self.cache) if len(name) != 32])
+        descriptors = f"/proc/{d.server.pid}/fd"
+        (file,) = [f"{descriptors}/{fd}" for fd in os.listdir(descriptors) if os.readlink(f"{descriptors}/{fd}").endswith("/decoded (deleted)")]
+        with open(file, "r+b") as f:
+            f.write(b"x" * (rows // 2))
+        self.assertEqual(self.bodies(d), trace)
+        missed = self.decoded(d)["missed_total"]
+        self.assertGreater(missed, 0)
+        os.truncate(file, 0)
+        self.assertEqual(self.bodies(d), trace)
+        self.assertGreater(self.decoded(d)["missed_total"], missed)
+
 
 if __name__ == "__main__":
     daemons.main()

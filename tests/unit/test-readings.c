@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 
 #include "archive-fixture.h"
 #include "reader-process.h"
@@ -21,6 +22,7 @@
 struct served {
 	struct fixture f;
 	char cache[64];
+	uint64_t decoded; /* bytes of decoded rows */
 	sd_event *event;
 	struct reader *reader;
 	struct scratch scratch;
@@ -94,7 +96,8 @@ static void serve(struct served *s)
 {
 	CHECK_EQ_INT(reader_new(&s->reader, s->f.state), 0);
 	CHECK_EQ_INT(scratch_init(&s->scratch), 0);
-	CHECK_EQ_INT(readings_new(&s->readings, s->event, s->reader, &s->scratch, s->cache, on_reading, s), 0);
+	CHECK_EQ_INT(readings_new(&s->readings, s->event, s->reader, &s->scratch, s->cache, s->decoded, on_reading, s),
+		     0);
 	CHECK_EQ_INT(reader_ready(s->reader), 0);
 }
 
@@ -333,6 +336,46 @@ static void test_damaged_rows(void)
 	served_deinit(&s);
 }
 
+/* Return the reader's process, or 0. */
+static pid_t child(void)
+{
+	FILE *f = fopen("/proc/thread-self/children", "r");
+	int pid = 0;
+
+	if (f && fscanf(f, "%d", &pid) != 1)
+		pid = 0;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+/* A reader that is killed while the loop feeds it changes no body and leaves no file. The next server reads the capture. */
+static void test_killed_reader(void)
+{
+	struct served s;
+	pid_t pid;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	walk(&s);
+	CHECK(!readings_find(s.readings, 1, true));
+	while (!(pid = child()) && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK_EQ_INT(kill(pid, SIGKILL), 0);
+	walk(&s);
+	while (readings_counts(s.readings).waiting && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	walk(&s);
+	CHECK_EQ_UINT(readings_counts(s.readings).read, 0);
+	CHECK_EQ_UINT(files(&s, -1), 0);
+	end(&s);
+	serve(&s);
+	read_it(&s);
+	CHECK_EQ_UINT(files(&s, -1), 1);
+	served_deinit(&s);
+}
+
 /* The reader gets the stream as a client does, without the invalid event, and knows its length before. */
 static void test_feed(void)
 {
@@ -373,6 +416,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], READER_WORD) == 0)
 		return reader_process_be(argv[2], argv[3]);
+	signal(SIGPIPE, SIG_IGN); /* as the server does: a reader that ends leaves a pipe without a reader */
 	CHECK_RUN(test_feed);
 	if (!reader_process_works()) /* a sanitizer needs more than a reader may have */
 		return check_done();
@@ -381,5 +425,6 @@ int main(int argc, char **argv)
 	CHECK_RUN(test_damaged_cache);
 	CHECK_RUN(test_changed_rows);
 	CHECK_RUN(test_damaged_rows);
+	CHECK_RUN(test_killed_reader);
 	return check_done();
 }

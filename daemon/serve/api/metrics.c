@@ -178,6 +178,19 @@ static void put_readings(FILE *out, const struct readings *r)
 		    "Bytes of the files that keep readings of captures.", c.cache_bytes);
 }
 
+static void put_decoded(FILE *out, struct decoded *d)
+{
+	struct decoded_counts c = decoded_counts(d);
+
+	metrics_put(out, "mprofd_http_decoded_bytes", "gauge", "Bytes of the file with decoded rows of captures.",
+		    c.bytes);
+	metrics_put(out, "mprofd_http_decoded_reads", "counter", "Rows that were read decoded.", c.reads);
+	metrics_put(
+		out, "mprofd_http_decoded_missed", "counter",
+		"Decoded rows that were overwritten or wrong when they were read, so the archive's row was decoded.",
+		c.missed);
+}
+
 static void put_own(FILE *out, const struct services *s)
 {
 	metrics_put(out, "mprofd_http_statements", "counter", "SQL statements run on both archives.",
@@ -196,6 +209,8 @@ static void put_own(FILE *out, const struct services *s)
 		(double)reader_longest(s->reader) / 1e9);
 	if (s->readings)
 		put_readings(out, s->readings);
+	if (s->scratch->decoded)
+		put_decoded(out, s->scratch->decoded);
 }
 
 /* Write TEXT, the metrics of another daemon, without its end mark. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "copying.h"
 #include "log.h"
 #include "quantity.h"
 #include "reading-cache.h"
@@ -36,6 +37,7 @@ struct readings {
 	struct reader *reader;
 	struct scratch *scratch;
 	struct reading_cache cache;
+	struct copying *copying; /* owned; NULL = none */
 	bool runs;
 	sd_event_source *work; /* the next step of the job */
 	struct named now;      /* capture of the job, if JOB_RUNS */
@@ -151,6 +153,13 @@ static struct known *find(struct readings *r, const struct named *name)
 	return k;
 }
 
+/* Have NAME, which has been read, copied. */
+static void copy(struct readings *r, const struct named *name)
+{
+	if (r->copying)
+		copying_want(r->copying, name->capture);
+}
+
 /* ---- the end of a job ---- */
 
 /* Return CUT for a reading. */
@@ -241,8 +250,10 @@ static void take_end(void *context, const struct reading_job_end *end)
 			log_write_limited(&r->limit, LOG_LEVEL_WARNING, NULL,
 					  "A capture cannot be read: %s: capture=%lld", failure,
 					  (long long)r->now.capture);
-		if (end->whole && keep(r, &r->now, end->result))
+		if (end->whole && keep(r, &r->now, end->result)) {
+			copy(r, &r->now);
 			r->notify(r->context, r->now.capture);
+		}
 		if (end->lasts)
 			store(r);
 	}
@@ -339,6 +350,8 @@ void readings_tick(struct readings *r)
 	struct reader_version version;
 	struct named now[NEWEST] = {0};
 
+	if (r->scratch->decoded)
+		decoded_check(r->scratch->decoded);
 	if (!r->runs || reader_ready(r->reader) != 0 || reader_version(r->reader, &version) != 0)
 		return;
 	if (!r->changing && version.commits == r->version.commits && version.archives == r->version.archives)
@@ -350,10 +363,12 @@ void readings_tick(struct readings *r)
 	for (unsigned i = 0; i < list.n; i++) {
 		if (name_capture(r, list.captures[i], &now[i]) != 0)
 			now[i] = (struct named){0};
-		else if (was_seen(r, &now[i]) && !find(r, &now[i]))
-			want(r, &now[i]);
+		else if (!was_seen(r, &now[i]))
+			r->changing = true;
+		else if (find(r, &now[i]))
+			copy(r, &now[i]);
 		else
-			r->changing |= !was_seen(r, &now[i]);
+			want(r, &now[i]);
 	}
 	memcpy(r->seen, now, sizeof(now));
 }
@@ -368,8 +383,20 @@ struct readings_counts readings_counts(const struct readings *r)
 					.waiting = r->n_queue + r->job_runs};
 }
 
+/* Have captures copied to the cache's directory, to at most MOST bytes. Without that all works, and more slowly. */
+static void copy_decoded(struct readings *r, uint64_t most)
+{
+	int rc = r->cache.directory < 0 || most == 0 || !r->runs
+			 ? 0
+			 : copying_new(&r->copying, r->event, r->reader, r->scratch, r->cache.directory, most);
+
+	if (rc < 0)
+		log_warning("Captures are decoded for each download, since the cache has no room for copies: %s",
+			    strerror(-rc));
+}
+
 int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,
-		 const char *cache, readings_notify *notify, void *context)
+		 const char *cache, uint64_t decoded, readings_notify *notify, void *context)
 {
 	CLEANUP(readings_freep) struct readings *r = calloc(1, sizeof(*r));
 	int rc;
@@ -393,6 +420,7 @@ int readings_new(struct readings **rp, sd_event *event, struct reader *reader, s
 		rc = sd_event_source_set_priority(r->work, SD_EVENT_PRIORITY_IDLE);
 	if (rc < 0)
 		return rc;
+	copy_decoded(r, decoded);
 	*rp = TAKE_PTR(r);
 	return 0;
 }
@@ -402,6 +430,7 @@ struct readings *readings_free(struct readings *r)
 	if (!r)
 		return NULL;
 	r->runs = false;
+	copying_free(r->copying);
 	if (r->job_runs)
 		end_job(r);
 	sd_event_source_disable_unref(r->work);

@@ -25,10 +25,11 @@ typedef void readings_notify(void *context, int64_t capture);
 
 /*
  * Create the readings of READER's archive; their tails' ends go to SCRATCH. CACHE is the directory for files;
- * NULL = none. EVENT, READER, SCRATCH and CONTEXT are borrowed. Return 0, with the readings in *RP, or -errno.
+ * NULL = none. There decoded rows of captures have at most DECODED bytes (copying.h); 0 = none. EVENT, READER, SCRATCH
+ * and CONTEXT are borrowed. Return 0, with the readings in *RP, or -errno.
  */
 int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,
-		 const char *cache, readings_notify *notify, void *context);
+		 const char *cache, uint64_t decoded, readings_notify *notify, void *context);
 /* End the reader that runs, and free all. Return NULL. */
 struct readings *readings_free(struct readings *r);
 CLEANUP_DEFINE(struct readings, readings_free)
