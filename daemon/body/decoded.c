@@ -30,10 +30,11 @@
 #include "decode-thread.h"
 #include "thread.h"
 
-#define NAME "decoded"
-#define WAYS 4u
-#define SETS (DECODED_ROWS_MOST / WAYS)
-#define PART 65536u /* read and summed at once, while it is in the processor's cache */
+#define NAME	     "decoded"
+#define CREATE_TRIES 100u
+#define WAYS	     4u
+#define SETS	     (DECODED_ROWS_MOST / WAYS)
+#define PART	     65536u /* read and summed at once, while it is in the processor's cache */
 
 struct row {
 	uint8_t key[CHECKSUM_BYTES];
@@ -255,15 +256,21 @@ struct decoded_counts decoded_counts(struct decoded *d)
 
 /* ---- life ---- */
 
-/* Create a file without a name in DIRECTORY. Return it or -errno. */
+/*
+ * Create a file without a name in DIRECTORY. Another server may create its own at the same time. Return the file or
+ * -errno.
+ */
 static int create(int directory)
 {
-	int fd;
+	int fd = -1, error = EEXIST;
 
-	(void)unlinkat(directory, NAME, 0);
-	fd = openat(directory, NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	for (unsigned i = 0; i < CREATE_TRIES && fd < 0 && error == EEXIST; i++) {
+		(void)unlinkat(directory, NAME, 0);
+		fd = openat(directory, NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		error = errno;
+	}
 	if (fd < 0)
-		return -errno;
+		return -error;
 	(void)unlinkat(directory, NAME, 0);
 	return fd;
 }

@@ -281,6 +281,29 @@ static void test_room(void)
 	served_deinit(&s);
 }
 
+/* A capture is deleted while it is copied, and after that: it is gone, and the next one is copied. */
+static void test_deleted(void)
+{
+	struct served s;
+	struct feed f;
+
+	for (unsigned steps = 0; steps < 12; steps++) {
+		if (!served_init(&s, 6 * BYTES))
+			return;
+		copying_want(s.copying, 1);
+		copying_want(s.copying, 3);
+		for (unsigned i = 0; i < steps; i++)
+			CHECK(sd_event_run(s.event, UINT64_MAX) >= 0);
+		CHECK_EQ_INT(archive_writer_begin(s.f.w), 0);
+		CHECK_EQ_INT(archive_writer_delete_capture(s.f.w, 1), 0);
+		CHECK_EQ_INT(archive_writer_commit(s.f.w), 0);
+		while (compare(&s, 3) < EACH + TAIL && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+			;
+		CHECK(feed_open(&f, s.reader, &s.scratch, 1) != 0);
+		served_deinit(&s);
+	}
+}
+
 /* The object ends while it copies, and while its thread has a block. */
 static void test_ended(void)
 {
@@ -303,6 +326,7 @@ int main(void)
 	CHECK_RUN(test_forged);
 	CHECK_RUN(test_rows_that_change);
 	CHECK_RUN(test_room);
+	CHECK_RUN(test_deleted);
 	CHECK_RUN(test_ended);
 	return check_done();
 }

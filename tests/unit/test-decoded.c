@@ -1,7 +1,10 @@
 /* Decoded rows in a file: found by their checksums, overwritten in turn, and never taken when they are wrong. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -209,6 +212,79 @@ static void test_no_room(void)
 	stored_deinit(&s);
 }
 
+/* A link with the file's name is removed, and its file keeps its content. A directory is in the way. */
+static void test_hostile_names(void)
+{
+	struct decoded *other = NULL;
+	char text[8] = "";
+	struct stored s;
+	struct stat st;
+	int fd;
+
+	if (!stored_init(&s, PLACE))
+		return;
+	fd = openat(s.fd, "victim", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && write(fd, "victim", 6) == 6);
+	CHECK_EQ_INT(symlinkat("victim", s.fd, "decoded"), 0);
+	CHECK_EQ_INT(decoded_new(&other, s.fd, PLACE), 0);
+	decoded_free(other);
+	CHECK_EQ_INT(linkat(s.fd, "victim", s.fd, "decoded", 0), 0);
+	CHECK_EQ_INT(decoded_new(&other, s.fd, PLACE), 0);
+	decoded_free(other);
+	CHECK(pread(fd, text, sizeof(text), 0) == 6 && strcmp(text, "victim") == 0);
+	CHECK(fstat(fd, &st) == 0 && st.st_nlink == 1);
+	close(fd);
+	CHECK_EQ_INT(unlinkat(s.fd, "victim", 0), 0);
+
+	CHECK_EQ_INT(mkdirat(s.fd, "decoded", 0700), 0);
+	CHECK_EQ_INT(decoded_new(&other, s.fd, PLACE), -EEXIST);
+	CHECK_EQ_INT(unlinkat(s.fd, "decoded", AT_REMOVEDIR), 0);
+	store(&s, 0, 4);
+	CHECK(holds(&s, 3));
+	stored_deinit(&s);
+}
+
+struct creator {
+	pthread_t thread;
+	int directory;
+	unsigned failed;
+};
+
+static void *create_many(void *context)
+{
+	struct creator *c = context;
+	struct decoded *d = NULL;
+
+	for (unsigned i = 0; i < 200; i++)
+		if (decoded_new(&d, c->directory, PLACE) == 0)
+			decoded_free(d);
+		else
+			c->failed++;
+	return NULL;
+}
+
+/* Servers that begin at the same time in one directory have a file each. */
+static void test_many_servers(void)
+{
+	struct creator others[3];
+	struct stored s;
+
+	if (!stored_init(&s, PLACE))
+		return;
+	store(&s, 0, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		others[i] = (struct creator){.directory = s.fd};
+		CHECK_EQ_INT(pthread_create(&others[i].thread, NULL, create_many, &others[i]), 0);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		pthread_join(others[i].thread, NULL);
+		CHECK_EQ_UINT(others[i].failed, 0);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(holds(&s, i));
+	stored_deinit(&s);
+}
+
 /* Rows are read while others take their places, by the decoding thread too. A batch decodes in any case. */
 static void test_beside(void)
 {
@@ -250,6 +326,8 @@ int main(void)
 	CHECK_RUN(test_wrong);
 	CHECK_RUN(test_left_out);
 	CHECK_RUN(test_no_room);
+	CHECK_RUN(test_hostile_names);
+	CHECK_RUN(test_many_servers);
 	CHECK_RUN(test_beside);
 	return check_done();
 }
