@@ -103,14 +103,38 @@ tests() {
 	"build_${1%:*}" || return 0
 	printf 'testing %s\n' "$log"
 	rm -f "$dir/meson-logs/$log.json"
+	forked_begin "$dir"
 	# tests/count.py reads the failures from the log.
 	$fixed meson test -C "$dir" --no-rebuild --suite "$meson_suite" --logbase "$log" --timeout-multiplier "$multiplier" \
 		${wait:+--num-processes "$waiters"} $named >"$builds/$log.log" 2>&1 || :
+	forked_end
 	if ! python3 tests/count.py "$log" "$meson_suite" "$dir" "$results" "$words" $named; then
 		result failed "$log" "not all of its tests ran"
 		tail -n 40 "$builds/$log.log"
 	fi
 	compare "$dir" "$meson_suite"
+}
+
+# forked_begin DIRECTORY: start the server of tests/forked of a build with sanitizers, for the tests that follow.
+forked_begin() {
+	forked=
+	[ -x "$1/tests/forked/fork-server" ] || return 0
+	forked_place=$(mktemp -d)
+	export MPROF_FORK_SERVER="$forked_place/socket"
+	$fixed "$1/tests/forked/fork-server" "$MPROF_FORK_SERVER" >"$forked_place/log" 2>&1 &
+	forked=$!
+}
+
+# forked_end: end the server. It fails if a sanitizer has found something in it.
+forked_end() {
+	[ "$forked" ] || return 0
+	unset MPROF_FORK_SERVER
+	kill "$forked" 2>/dev/null || :
+	if ! wait "$forked"; then
+		result failed "fork-server of $log"
+		last_words "fork-server of $log" "$forked_place/log"
+	fi
+	rm -rf "$forked_place"
 }
 
 # compare DIRECTORY SUITE: fail each test that meson did not define and tests/suites.list has, and each that the list lacks.

@@ -33,12 +33,16 @@ PATHS = {
     "mprof-demo-guest": "client/recorder/demo/mprof-demo-guest",
     "mprofd-sim": "tests/xen/sim/mprofd-sim",
 }
+FORKED = "tests/forked/mprofctl"
 REPORT = re.compile(r"runtime error:|ERROR: \w+Sanitizer|WARNING: ThreadSanitizer")
 COUNT = os.environ.get("MPROF_STARTS")  # a file that gets the name of each program that is started
 
 
 def path(build, name):
-    """Return the path of a program of the project in the directory BUILD; other names are those of the integration tests' own."""
+    """Return the path of a program of the project in the directory BUILD; other names are those of the integration tests' own. Beside a
+    fork server mprofctl is its client (tests/forked)."""
+    if name == "mprofctl" and "MPROF_FORK_SERVER" in os.environ and os.path.exists(os.path.join(build, FORKED)):
+        return os.path.join(build, FORKED)
     return os.path.join(build, PATHS.get(name, f"tests/integration/{name}"))
 
 
