@@ -82,7 +82,7 @@ class Case(unittest.TestCase):
     def run_it(self, *arguments, zone="UTC0", **more):
         return subprocess.run(
             [mprofctl, *arguments],
-            env={"TZ": zone, "MPROFCTL_HOST": self.host, "PATH": os.environ["PATH"], "no_proxy": "*"},
+            env={**os.environ, "TZ": zone, "MPROFCTL_HOST": self.host, "no_proxy": "*"},
             cwd=self.work,
             capture_output=True,
             text=True,
