@@ -25,8 +25,6 @@
 #include "cleanup.h"
 #include "fork-request.h"
 
-extern char **environ;
-
 static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
 
 /* The process that runs the program, for the handler of signals. */
@@ -34,7 +32,7 @@ static volatile pid_t running;
 
 static void pass(int number)
 {
-	int saved = errno;
+	int saved = errno; /* NOLINT(bugprone-signal-handler,cert-sig30-c) */
 
 	kill(running, number);
 	errno = saved;

@@ -34,8 +34,6 @@ int program_main(int argc, char **argv);
 /* AddressSanitizer's. Debian 12's gcc installs no header that declares it. */
 size_t __sanitizer_get_current_allocated_bytes(void);
 
-extern char **environ;
-
 /* The calls that run: a process, and the connection of its client. */
 struct call {
 	pid_t pid;

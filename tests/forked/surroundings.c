@@ -8,8 +8,6 @@
 #include "cleanup.h"
 #include "fork-request.h"
 
-extern char **environ;
-
 /* Copy the lines of the file PATH that begin with one of the N words of BEGIN; all lines if N is 0. */
 static bool print_lines(FILE *f, const char *path, const char *const *begin, size_t n)
 {
