@@ -9,21 +9,81 @@
 /* Pairs of packets out of order that reader_check_order() checks, at most. */
 #define INVERSIONS_MOST 32u
 
-static void packet_columns(sqlite3_stmt *s, struct reader_packet *p)
+/* The rows of a packet, summed up in the order in which they come. SQLite's GROUP BY takes several times as long. */
+struct packet_rows {
+	uint64_t n;
+	int64_t sequence, first_timestamp, begin, end, length, room, id;
+	int64_t unproven; /* lowest offset of an unproven row, if FLAGS has such */
+	int64_t flags;	  /* of all rows */
+};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Return A + B, or the nearest limit. */
+static int64_t sum(int64_t a, int64_t b)
+{
+	int64_t c;
+
+	return !__builtin_add_overflow(a, b, &c) ? c : a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* Add the current row of S to *ROWS, the rows before it of the same packet. */
+static void rows_add(struct packet_rows *rows, sqlite3_stmt *s)
+{
+	int64_t time = sqlite3_column_int64(s, 1), offset = sqlite3_column_int64(s, 2),
+		length = sqlite3_column_int64(s, 3), room = sqlite3_column_int64(s, 4), id = sqlite3_column_int64(s, 5),
+		flags = sqlite3_column_int64(s, 6), end = sum(offset, length);
+
+	if (rows->n == 0)
+		*rows = (struct packet_rows){.sequence = rows->sequence,
+					     .first_timestamp = time,
+					     .begin = offset,
+					     .end = end,
+					     .room = room,
+					     .id = id,
+					     .unproven = INT64_MAX};
+	rows->n++;
+	rows->first_timestamp = larger(rows->first_timestamp, time);
+	rows->begin = smaller(rows->begin, offset);
+	rows->end = larger(rows->end, end);
+	rows->length += smaller(larger(length, 0), ARCHIVE_PIECE_MAX);
+	rows->room = larger(rows->room, room);
+	rows->id = larger(rows->id, id);
+	rows->flags |= flags;
+	if (flags & ARCHIVE_CHUNK_UNPROVEN)
+		rows->unproven = smaller(rows->unproven, offset);
+}
+
+/* Return N as 32 bits; a value outside of that range becomes the nearest limit. */
+static uint32_t clamp(int64_t n)
+{
+	return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static void rows_end(struct packet_rows *rows, struct reader_packet *p)
 {
 	*p = (struct reader_packet){
-		.sequence = column_u64(s, 0),
-		.first_timestamp = column_u64(s, 1),
-		.begin = column_u32(s, 2),
-		.end = column_u32(s, 3),
-		.room = column_u32(s, 4),
-		.stamp = column_u64(s, 6) << 48 ^ column_u64(s, 7),
-		.complete = sqlite3_column_int(s, 8) != 0,
-		.clock = sqlite3_column_int(s, 9) != 0,
-		.unproven_from = column_u32(s, 10),
+		.sequence = (uint64_t)rows->sequence,
+		.first_timestamp = (uint64_t)rows->first_timestamp,
+		.begin = clamp(rows->begin),
+		.end = clamp(rows->end),
+		.room = clamp(rows->room),
+		.stamp = rows->n << 48 ^ (uint64_t)rows->id,
+		.complete = rows->flags & ARCHIVE_CHUNK_LAST,
+		.clock = rows->flags & ARCHIVE_CHUNK_CLOCK,
+		.unproven_from = rows->flags & ARCHIVE_CHUNK_UNPROVEN ? clamp(rows->unproven) : 0,
 	};
 	p->whole = p->begin >= MPROF_PACKET_HEADER_BYTES && p->end >= p->begin &&
-		   p->end - p->begin == column_u64(s, 5) && p->end <= MPROF_RING_BYTES_MAX;
+		   p->end - p->begin == (uint64_t)rows->length && p->end <= MPROF_RING_BYTES_MAX;
+	rows->n = 0;
 }
 
 int reader_packets(struct reader *r, struct reader_source source, uint64_t from, uint64_t to, bool descending,
@@ -32,15 +92,24 @@ int reader_packets(struct reader *r, struct reader_source source, uint64_t from,
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	enum reader_statement which = source.capture ? (descending ? S_TAIL_PACKETS_DOWN : S_TAIL_PACKETS)
 						     : (descending ? S_PACKETS_DOWN : S_PACKETS);
+	struct packet_rows rows = {.n = 0};
 	size_t max = *n;
-	int rc = reader_statement(r, which,
-				  VALUES(source.stream, sequence_column(from), sequence_column(to), (int64_t)max), &s);
+	int rc = reader_statement(r, which, VALUES(source.stream, sequence_column(from), sequence_column(to)), &s);
 
 	*n = 0;
 	if (rc == 0 && source.capture)
-		sqlite3_bind_int64(s, 5, source.capture);
-	while (s && *n < max && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW)
-		packet_columns(s, &packets[(*n)++]);
+		sqlite3_bind_int64(s, 4, source.capture);
+	while (s && *n < max && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
+		int64_t sequence = sqlite3_column_int64(s, 0);
+
+		if (rows.n && sequence != rows.sequence)
+			rows_end(&rows, &packets[(*n)++]);
+		rows.sequence = sequence;
+		if (*n < max)
+			rows_add(&rows, s);
+	}
+	if (rc == 0 && rows.n)
+		rows_end(&rows, &packets[(*n)++]);
 	return rc == STATEMENT_ROW ? 0 : reader_damaged(r, rc, source, from);
 }
 

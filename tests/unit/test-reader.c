@@ -5,6 +5,9 @@
 #include "clock.h"
 #include "database.h"
 #include "reader.h"
+#include "statement.h"
+
+#include <mprof/ring.h>
 
 #define STREAM ((struct reader_source){.stream = 5})
 
@@ -425,6 +428,136 @@ static void test_longest_counts_what_overlaps(void)
 	fixture_deinit(&f);
 }
 
+#define SUMMED 60u
+
+/* Put many rows, good and bad ones, in no order: chunks of the stream, or its tail in capture 9. */
+static void put_rows(sqlite3 *db, bool tail, uint64_t seed)
+{
+	static const char *const sql[] = {
+		"INSERT INTO chunks (sequence, offset, length, first_timestamp, packet_bytes, flags, stream, codec, "
+		"ends, data) "
+		"VALUES (?, ?, ?, ?, ?, ?, 5, 0, x'', x'')",
+		"INSERT INTO tails (sequence, offset, length, first_timestamp, packet_bytes, capture, stream, codec, "
+		"data) "
+		"VALUES (?, ?, ?, ?, ?, 9 + (? & 0), 5, 0, x'')",
+	};
+	static const int64_t odd[] = {-1, 0, 1 << 20, 1 << 21, INT32_MAX, UINT32_MAX, 1LL << 40, -(1LL << 40)};
+	sqlite3_stmt *s = NULL;
+
+	CHECK_EQ_INT(sqlite3_prepare_v2(db, sql[tail], -1, &s, NULL), SQLITE_OK);
+	for (unsigned i = 0; i < 4 * SUMMED; i++) {
+		int64_t values[6] = {0, 30, 1000, 0, 4096, 0};
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		values[0] = (int64_t)(seed >> 33) % SUMMED;
+		values[1] += 1000 * (int64_t)(seed >> 41 & 3);
+		values[3] = (int64_t)(seed >> 50 & 1023);
+		values[5] = (int64_t)(seed >> 61);
+		if ((seed >> 45 & 3) == 0)
+			values[1 + (seed >> 47 & 3)] = odd[seed >> 57 & 7];
+		for (int k = 0; k < 6; k++)
+			sqlite3_bind_int64(s, k + 1, values[k]);
+		CHECK_EQ_INT(sqlite3_step(s), SQLITE_DONE);
+		sqlite3_reset(s);
+	}
+	sqlite3_finalize(s);
+}
+
+/* Have SQLite sum up the rows of each packet to ALL. Return the number of packets. */
+static size_t sum_up(sqlite3 *db, bool tail, struct reader_packet *all)
+{
+	static const char *const sql[] = {
+		"SELECT sequence, max(first_timestamp), min(offset), max(offset + length), "
+		"max(packet_bytes), " SUM_OF_LENGTHS ", count(*), max(id), max(flags & 1), max(flags & 4), min(CASE "
+		"WHEN flags & 2 THEN offset END) FROM chunks"
+		" WHERE stream = 5 GROUP BY sequence ORDER BY sequence",
+		"SELECT sequence, max(first_timestamp), min(offset), max(offset + length), "
+		"max(packet_bytes), " SUM_OF_LENGTHS ", count(*), max(id), 1, 0, min(offset) FROM tails WHERE stream = "
+		"5 AND capture = 9 GROUP BY sequence ORDER BY"
+		" sequence",
+	};
+	sqlite3_stmt *s = NULL;
+	size_t n = 0;
+
+	CHECK_EQ_INT(sqlite3_prepare_v2(db, sql[tail], -1, &s, NULL), SQLITE_OK);
+	for (; sqlite3_step(s) == SQLITE_ROW; n++) {
+		all[n] = (struct reader_packet){
+			.sequence = column_u64(s, 0),
+			.first_timestamp = column_u64(s, 1),
+			.begin = column_u32(s, 2),
+			.end = column_u32(s, 3),
+			.room = column_u32(s, 4),
+			.stamp = column_u64(s, 6) << 48 ^ column_u64(s, 7),
+			.complete = sqlite3_column_int(s, 8),
+			.clock = sqlite3_column_int(s, 9),
+			.unproven_from = column_u32(s, 10),
+		};
+		all[n].whole = all[n].begin >= 30 && all[n].end >= all[n].begin &&
+			       all[n].end - all[n].begin == column_u64(s, 5) && all[n].end <= MPROF_RING_BYTES_MAX;
+	}
+	sqlite3_finalize(s);
+	return n;
+}
+
+static bool is_same_packet(const struct reader_packet *a, const struct reader_packet *b)
+{
+	return a->sequence == b->sequence && a->first_timestamp == b->first_timestamp && a->begin == b->begin &&
+	       a->end == b->end && a->room == b->room && a->unproven_from == b->unproven_from &&
+	       a->complete == b->complete && a->clock == b->clock && a->whole == b->whole && a->stamp == b->stamp;
+}
+
+/* Read MOST packets from FROM to TO, in both directions. They must be those of ALL, of which there are N. */
+static void compare_packets(struct reader *r, struct reader_source source, const struct reader_packet *all, size_t n,
+			    const uint64_t range[3])
+{
+	struct reader_packet got[SUMMED];
+	size_t first = 0, end = n, many = range[2], down = range[2];
+
+	while (first < n && all[first].sequence < range[0])
+		first++;
+	while (end > first && all[end - 1].sequence > range[1])
+		end--;
+	CHECK_EQ_INT(reader_packets(r, source, range[0], range[1], false, got, &many), 0);
+	CHECK_EQ_UINT(many, end - first < range[2] ? end - first : range[2]);
+	for (size_t i = 0; i < many; i++)
+		CHECK(is_same_packet(&got[i], &all[first + i]));
+	CHECK_EQ_INT(reader_packets(r, source, range[0], range[1], true, got, &down), 0);
+	CHECK_EQ_UINT(down, many);
+	for (size_t i = 0; i < down; i++)
+		CHECK(is_same_packet(&got[i], &all[end - 1 - i]));
+}
+
+/* A packet is summed up from its rows as SQLite does it, whatever the rows are. */
+static void test_packets_summed(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_packet all[SUMMED];
+	struct fixture f;
+	sqlite3 *db;
+
+	if (!fixture_init(&f))
+		return;
+	db = fixture_database(&f);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	for (unsigned tail = 0; tail < 2; tail++) {
+		struct reader_source source = {.stream = 5, .capture = tail ? 9 : 0};
+		size_t n;
+
+		compare_packets(r, source, all, 0, (uint64_t[]){0, INT64_MAX, 8});
+		put_rows(db, tail, 7 + tail);
+		n = sum_up(db, tail, all);
+		CHECK(n > SUMMED / 2);
+		for (uint64_t from = 0; from < SUMMED; from += 3)
+			for (uint64_t most = 0; most <= SUMMED; most = most * 2 + 1)
+				compare_packets(r, source, all, n, (uint64_t[]){from, from + most, most});
+		compare_packets(r, source, all, n, (uint64_t[]){0, INT64_MAX, SUMMED});
+		compare_packets(r, source, all, n, (uint64_t[]){0, INT64_MAX, 1});
+	}
+	sqlite3_close(db);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_not_there_yet);
@@ -433,6 +566,7 @@ int main(void)
 	CHECK_RUN(test_version);
 	CHECK_RUN(test_commits_noted);
 	CHECK_RUN(test_pieces);
+	CHECK_RUN(test_packets_summed);
 	CHECK_RUN(test_captures_refused);
 	CHECK_RUN(test_frame);
 	CHECK_RUN(test_stored);
