@@ -130,6 +130,7 @@ inline place(seq, slot, off, units, serial)
 #define COUNT(s)  (N * CAP + 5 * N + (s))
 #define LOW(s)	  (N * CAP + 6 * N + (s)) /* low half alone */
 byte bplace[BUFFER], bcount[BUFFER], bvalue[BUFFER], bn;
+byte bold; /* how many of them waited when the reader last began to let bytes settle */
 
 #define STORE(place_, count_, value_) \
 	atomic { bn < BUFFER -> bplace[bn] = (place_); bcount[bn] = (count_); bvalue[bn] = (value_); bn++ }
@@ -164,6 +165,10 @@ proctype memory()
 			:: bplace[j] == LOW(s) -> low[s] = bvalue[j]
 			fi;
 			bn--;
+			if
+			:: j < bold -> bold--
+			:: else
+			fi;
 			do
 			:: j < bn ->
 				bplace[j] = bplace[j + 1]; bcount[j] = bcount[j + 1]; bvalue[j] = bvalue[j + 1];
@@ -628,11 +633,32 @@ bool newring;
 #else
 #define LAG 1
 #endif
+#ifdef SETTLE
+/*
+ * The processor reorders stores, and the packet declares nothing (ring-copy.c order_limit): bytes that are proven are copied later. SETTLE=1:
+ * at any moment later; SETTLE=2: after all stores that waited then are visible.
+ */
+byte setseq, setat;
+bool settling, told; /* TOLD: the reader has learned of the writer's death */
+#define PROVEN	((told && marks > LAG) || (!told && settling))
+#define LIMSEQ	(told -> markseq[marks - 1 - LAG] : setseq)
+#define LIMAT	(told -> markat[marks - 1 - LAG] : setat)
+#define FORGET_SETTLED settling = false; setseq = 0; setat = 0
+#else
 #define PROVEN	(marks > LAG)
 #define LIMSEQ	markseq[marks - 1 - LAG]
 #define LIMAT	markat[marks - 1 - LAG]
+#define FORGET_SETTLED skip
+#endif
 #define CURSLOT (curseq % N)
 #define BEFORE_LIMIT (PROVEN && (curseq < LIMSEQ || (curseq == LIMSEQ && curat < LIMAT)))
+
+/* Bytes that are not called proven: no claim is made of them. */
+#ifdef SERVED_UNPROVEN
+#define UNPROVEN (!told)
+#else
+#define UNPROVEN false
+#endif
 
 inline mark(seq, at)
 {
@@ -640,7 +666,7 @@ inline mark(seq, at)
 	:: at == 0 || (marks > 0 && markseq[marks - 1] == seq && markat[marks - 1] == at) -> skip
 	:: else ->
 		/* Claim 4: a confirmed size never falls. */
-		assert(marks == 0 || markseq[marks - 1] < seq || markat[marks - 1] < at);
+		assert(UNPROVEN || marks == 0 || markseq[marks - 1] < seq || markat[marks - 1] < at);
 		if
 		:: marks == 3 ->
 			markseq[0] = markseq[1]; markat[0] = markat[1];
@@ -672,6 +698,7 @@ inline return_to(seq)
 	:: else -> break
 	od;
 	unmark(act);
+	FORGET_SETTLED;
 	cand = false; candhigh = 0; candlow = 0;
 	sawempty = false;
 	ref = 0
@@ -684,6 +711,7 @@ inline follow_from(seq)
 {
 	SLOTS(FORGET_SLOT);
 	unmark(0);
+	FORGET_SETTLED;
 	cand = false; candhigh = 0; candlow = 0;
 	sawempty = false;
 	ref = 0;
@@ -697,7 +725,8 @@ inline follow_from(seq)
 inline accept()
 {
 	if
-	:: gtag > 0 || gbad ->
+	:: UNPROVEN
+	:: !UNPROVEN && (gtag > 0 || gbad) ->
 		assert(!gbad);				   /* claim 1: one incarnation's bytes ... */
 		assert(gtag - 1 >= curseq + glaps);	   /* ... and claim 3: of the one that the reader says */
 		assert((gtag - 1 - curseq - glaps) % M == 0);
@@ -707,7 +736,8 @@ inline accept()
 	:: else
 	fi;
 	gtag = 0;
-	assert((gends[curseq + glaps] >> to) & 1);	   /* claim 2 */
+	gbad = false;
+	assert(UNPROVEN || (gends[curseq + glaps] >> to) & 1); /* claim 2 */
 #ifdef TEXTS
 	i_ = gtext[curseq + glaps];
 	assert((guses[curseq + glaps] & ((2 << to) - 1)) == 0 ||
@@ -726,7 +756,7 @@ inline accept()
 #endif
 	if
 	:: curseq < LIMSEQ ->
-		assert(gends[curseq + glaps] >> curat == 1); /* claim 3: it is left, and all of it was accepted */
+		assert(UNPROVEN || gends[curseq + glaps] >> curat == 1); /* claim 3: it is left, and all of it was accepted */
 		curseq++;
 		curat = 0;
 		curfirst = 0
@@ -779,6 +809,19 @@ look:
 #if defined(WEAK) && defined(DEATH)
 	/* Whoever has learned of the death sees all that the writer had stored. */
 	(!dead || bn == 0);
+#ifdef SETTLE
+	/* ring-newest.c ring_set_dead: sizes that were loaded before prove nothing without settling. */
+	atomic {
+		if
+		:: dead && !told ->
+			told = true;
+			unmark(0);
+			cand = false; candhigh = 0; candlow = 0;
+			FORGET_SETTLED
+		:: else
+		fi
+	};
+#endif
 #endif
 	HEADER(nextslot);
 	atomic {
@@ -920,6 +963,20 @@ moved:	/* ring-follow.c step_moved: the final size of the packet that the writer
 
 take:	/* ring-copy.c ring_take: copy up to the mark before the last, in the packet at the cursor. */
 	atomic {
+#ifdef SETTLE
+		if
+		:: !told && !BEFORE_LIMIT && marks > LAG ->
+			settling = true;
+			setseq = markseq[marks - 1 - LAG];
+			setat = markat[marks - 1 - LAG];
+			bold = bn;
+			goto look
+#if SETTLE == 2
+		:: !told && BEFORE_LIMIT && bold > 0 -> goto look
+#endif
+		:: else
+		fi;
+#endif
 		if
 		:: !BEFORE_LIMIT ->
 			if
@@ -938,6 +995,21 @@ take:	/* ring-copy.c ring_take: copy up to the mark before the last, in the pack
 		fi;
 		i_ = curat
 	};
+#ifdef SETTLE
+	/* ring-copy.c ring_final_again: the last size may have become visible after the next packet's count. */
+	if
+	:: LIMSEQ > curseq ->
+		HEADER(CURSLOT);
+		atomic {
+			if
+			:: whole && hcount == curseq % M && SIZE > to -> to = SIZE; final[CURSLOT] = to
+			:: else
+			fi;
+			FORGET_HEADER
+		}
+	:: else
+	fi;
+#endif
 	do
 	:: i_ < to ->
 		atomic {
