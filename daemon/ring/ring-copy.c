@@ -178,8 +178,14 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 	struct ring_mark proven;
 	int r;
 
-	if (ring->skipping || ring->held || !proven_limit(ring, &proven))
+	if (ring->skipping || ring->held)
 		return 0;
+	/*
+	 * A dead ring may have no mark: those of its life are forgotten (ring_set_dead()). Its writer may be a lap ahead
+	 * even so, if nothing was copied before it died.
+	 */
+	if (!proven_limit(ring, &proven))
+		return ring->dead && ring->writer.active - ring->cursor.sequence >= ring->n ? STEP_LAPPED : 0;
 	while (ring_mark_before(ring_cursor_mark(ring), proven)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
 		struct ring_mark limit = proven;
