@@ -173,6 +173,21 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 	return 0;
 }
 
+/* Return whether the slot of the packet at the cursor holds a newer packet by now. */
+static bool is_lapped(const struct ring *ring)
+{
+	return ring->writer.active - ring->cursor.sequence >= ring->n;
+}
+
+/* Move the cursor behind the packet that it is at. All of it was copied from SLOT. */
+static void leave_packet(struct ring *ring, const struct ring_slot *slot)
+{
+	ring->cursor.taken_first = slot->first;
+	ring->cursor.has_taken_first = slot->final > MPROF_PACKET_HEADER_BYTES;
+	ring->cursor.sequence++;
+	ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
+}
+
 int ring_take(struct ring *ring, struct ring_sink *sink)
 {
 	struct ring_mark proven;
@@ -185,17 +200,14 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 	 * even so, if nothing was copied before it died.
 	 */
 	if (!proven_limit(ring, &proven))
-		return ring->dead && ring->writer.active - ring->cursor.sequence >= ring->n ? STEP_LAPPED : 0;
+		return ring->dead && is_lapped(ring) ? STEP_LAPPED : 0;
 	while (ring_mark_before(ring_cursor_mark(ring), proven)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
 		struct ring_mark limit = proven;
 		bool whole, unproven;
 
-		/*
-		 * The sink had no room while the writer went on, so the slot holds a newer packet
-		 * by now.
-		 */
-		if (ring->writer.active - ring->cursor.sequence >= ring->n)
+		/* The sink had no room while the writer went on. */
+		if (is_lapped(ring))
 			return STEP_LAPPED;
 		r = order_limit(ring, &limit, &unproven);
 		if (r || !ring_mark_before(ring_cursor_mark(ring), limit))
@@ -229,12 +241,8 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 			ring->reference.known = true;
 			ring->reference.guessed = false;
 		}
-		if (whole) {
-			ring->cursor.taken_first = slot->first;
-			ring->cursor.has_taken_first = slot->final > MPROF_PACKET_HEADER_BYTES;
-			ring->cursor.sequence++;
-			ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
-		}
+		if (whole)
+			leave_packet(ring, slot);
 	}
 	return 0;
 }
