@@ -6,73 +6,79 @@
 
 #include <curl/curl.h>
 
-#include "array.h"
 #include "ctl.h"
 #include "help.h"
+#include "mem.h"
 #include "options.h"
 #include "stdio-proxy.h"
 #include "suggestion.h"
 #include "table.h"
+#include "token-file.h"
 #include "verbs.h"
 
-struct verb {
-	const char *name;
-	int (*run)(const struct ctl *ctl, int argc, char **argv);
+/* One per line. */
+/* clang-format off */
+static int (*const verbs[VERBS])(const struct ctl *ctl, int argc, char **argv) = {
+	[VERB_DOMAINS] = cmd_domains,
+	[VERB_CAPTURES] = cmd_captures,
+	[VERB_SHOW] = cmd_show,
+	[VERB_FETCH] = cmd_fetch,
+	[VERB_SNAPSHOT] = cmd_snapshot,
+	[VERB_FOLLOW] = cmd_follow,
+	[VERB_DUMP] = cmd_dump,
+	[VERB_STATS] = cmd_stats,
+	[VERB_THREADS] = cmd_threads,
+	[VERB_WHY] = cmd_why,
+	[VERB_DIFF] = cmd_diff,
+	[VERB_EXPORT] = cmd_export,
+	[VERB_BUNDLE] = cmd_bundle,
+	[VERB_VIEW] = cmd_view,
+	[VERB_MEM_DUMP] = mem_dump,
+	[VERB_MEM_IDENTIFY] = mem_identify,
+	[VERB_MEM_HOTSPOTS] = mem_hotspots,
+	[VERB_MEM_FLAME] = mem_flame,
+	[VERB_MEM_PEAK] = mem_peak,
+	[VERB_MEM_LEAKS] = mem_leaks,
+	[VERB_MEM_TIMELINE] = mem_timeline,
+	[VERB_MEM_DIFF] = mem_diff,
+	[VERB_MEM_SUBSAMPLE] = mem_subsample,
+	[VERB_MEM_EXPORT] = mem_export,
+	[VERB_MEM_LIST] = mem_list,
+	[VERB_MEM_START] = mem_start,
+	[VERB_MEM_STOP] = mem_stop,
+	[VERB_TOKEN_NEW] = token_new,
+	[VERB_TOKEN_LIST] = token_list,
+	[VERB_TOKEN_REVOKE] = token_revoke,
+	[VERB_HOSTS] = cmd_hosts,
+	[VERB_FLEET] = cmd_fleet,
 };
-
-static const struct verb verbs[] = {
-	{"domains", cmd_domains},   {"captures", cmd_captures}, {"show", cmd_show}, {"fetch", cmd_fetch},
-	{"snapshot", cmd_snapshot}, {"follow", cmd_follow},	{"dump", cmd_dump}, {"stats", cmd_stats},
-	{"threads", cmd_threads},   {"why", cmd_why},		{"diff", cmd_diff}, {"mem", cmd_mem},
-	{"export", cmd_export},	    {"bundle", cmd_bundle},	{"view", cmd_view}, {"token", cmd_token},
-	{"hosts", cmd_hosts},	    {"fleet", cmd_fleet},
-};
+/* clang-format on */
 
 /* The parsed command line. */
 struct line {
 	struct ctl ctl;
-	bool help;
-	bool version;
-	bool proxy; /* --stdio-proxy */
+	struct options options; /* the options of every verb */
 	int argc;
 	char **argv; /* the verb and its arguments; they stay in the ARGV of main() */
 };
 
-/*
- * If the argument at ARGV[*AT] is --host, --ca, --cert, --key or --token, take its value into HOSTS
- * and move *AT to its last argument. Set *TAKEN. Return an exit code.
- */
-static int take_host(struct hosts *hosts, int argc, char **argv, int *at, bool *taken)
+/* Report an option of O that must not be empty, and is. Return an exit code. */
+static int check_empty(const struct options *o)
 {
-	const struct {
-		const char *name;
-		const char **value;
-	} options[] = {
-		{"--host", &hosts->list}, {"--ca", &hosts->ca},	      {"--cert", &hosts->cert},
-		{"--key", &hosts->key},	  {"--token", &hosts->token},
-	};
+	const struct verb_row *all = &verb_rows[VERB_NONE];
 
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		const char *name = options[i].name;
-		size_t n = strlen(name);
+	for (size_t i = 0; i < all->n_options; i++) {
+		const char *value = all->options[i].value ? option_value(o, &all->options[i]) : NULL;
 
-		if (strncmp(argv[*at], name, n) != 0 || (argv[*at][n] && argv[*at][n] != '='))
-			continue;
-		*taken = true;
-		if (argv[*at][n])
-			*options[i].value = argv[*at] + n + 1;
-		else if (*at + 1 < argc)
-			*options[i].value = argv[++*at];
-		else
-			return say_usage(NULL, "option %s needs a value", name);
-		return (*options[i].value)[0] ? CTL_OK : say_usage(NULL, "option %s is empty", name);
+		if (value && !*value)
+			return say_usage(NULL, "option %s is empty", all->options[i].name);
 	}
 	return CTL_OK;
 }
 
 /*
- * Take the options of every verb, and --stdio-proxy, out of ARGV into LINE, up to an argument "--".
- * LINE->argv gets the other arguments. Return an exit code.
+ * Take the options of every verb out of ARGV into LINE, up to an argument "--". LINE->argv gets the
+ * other arguments. Return an exit code.
  */
 static int take_common(struct line *line, int argc, char **argv)
 {
@@ -80,52 +86,65 @@ static int take_common(struct line *line, int argc, char **argv)
 
 	line->argv = argv;
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		bool taken = false;
+		bool taken = strcmp(argv[i], "-h") == 0;
 
-		r = take_host(&line->ctl.hosts, argc, argv, &i, &taken);
+		line->options.help |= taken;
+		r = taken ? CTL_OK : option_take(VERB_NONE, NULL, argc, argv, &i, &line->options, &taken);
 		if (r)
 			return r;
-		if (taken)
-			continue;
-		if (strcmp(argv[i], "--json") == 0)
-			line->ctl.json = true;
-		else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			line->help = true;
-		else if (strcmp(argv[i], "--version") == 0)
-			line->version = true;
-		else if (strcmp(argv[i], "--stdio-proxy") == 0)
-			line->proxy = true;
-		else
+		if (!taken)
 			argv[line->argc++] = argv[i];
 	}
 	for (; i < argc; i++)
 		argv[line->argc++] = argv[i];
-	return CTL_OK;
+	options_hosts(&line->options, &line->ctl.hosts);
+	line->ctl.json = line->options.json;
+	return check_empty(&line->options);
 }
 
-static int no_verb(const char *word)
+/* Report that no verb WORD, which may be NULL, is behind VERB. Return CTL_USAGE. */
+static int no_verb_behind(const char *verb, const char *word)
 {
-	const char *what = word[0] == '-' ? "option" : "verb";
 	struct suggestion suggestion = {.word = word};
+	char names[256] = "";
 
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		suggestion_consider(&suggestion, verbs[i].name);
-	for (size_t i = 0; common_options[i]; i++)
-		suggestion_consider(&suggestion, common_options[i]);
+	for (size_t i = VERB_NONE + 1, used = 0; i < VERBS && used < sizeof(names); i++) {
+		const char *behind = verb_rows[i].behind;
+
+		if (!behind || strcmp(verb_rows[i].name, verb) != 0)
+			continue;
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", behind);
+		if (word)
+			suggestion_consider(&suggestion, behind);
+	}
+	if (!word)
+		return say_usage(verb, "%s needs a verb: %s", verb, names);
 	if (suggestion.best)
-		return say_usage(NULL, "there is no %s \"%s\"; did you mean %s?", what, word, suggestion.best);
-	return say_usage(NULL, "there is no %s \"%s\"", what, word);
+		return say_usage(verb, "there is no %s verb \"%s\"; did you mean %s?", verb, word, suggestion.best);
+	/* A person may give a token, so the message does not quote it. */
+	return say_usage(verb, "there is no %s verb \"%s\"", verb, token_in(word) ? "mprof_…" : word);
 }
 
-static int run_verb(const struct line *line)
+static int run_verb(struct line *line)
 {
+	enum verb_number verb = verb_find(line->argv[0], NULL);
+	const char *behind = line->argc > 1 ? line->argv[1] : NULL;
+
 	/* The help does not list this verb, because only the shells' completion scripts run it. */
 	if (strcmp(line->argv[0], "complete") == 0)
 		return cmd_complete(&line->ctl, line->argc, line->argv);
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (strcmp(line->argv[0], verbs[i].name) == 0)
-			return verbs[i].run(&line->ctl, line->argc, line->argv);
-	return no_verb(line->argv[0]);
+	if (!verb)
+		return say_no_verb(line->argv[0]);
+	if (verb_rows[verb].has_verbs) {
+		verb = behind ? verb_find(line->argv[0], behind) : VERB_NONE;
+		if (!verb)
+			return no_verb_behind(line->argv[0], behind);
+		line->argv[1] = line->argv[0];
+		line->argv++;
+		line->argc--;
+	}
+	line->ctl.verb = verb;
+	return verbs[verb](&line->ctl, line->argc, line->argv);
 }
 
 /* Run --stdio-proxy. Return an exit code. */
@@ -139,6 +158,7 @@ static int run_proxy(const struct line *line)
 int main(int argc, char **argv)
 {
 	struct line line = {.ctl = {.hosts = {.list = getenv("MPROFCTL_HOST")}}};
+	enum verb_number verb;
 	int r;
 
 	/*
@@ -151,13 +171,16 @@ int main(int argc, char **argv)
 	r = take_common(&line, argc, argv);
 	if (r)
 		return r;
-	if (line.version) {
+	if (line.options.version) {
 		puts("mprofctl " MPROF_VERSION);
 		return stdout_verdict();
 	}
-	if (line.help && help_print(line.argc ? line.argv[0] : NULL))
+	verb = line.argc ? verb_find(line.argv[0], NULL) : VERB_NONE;
+	if (line.options.help && (verb || !line.argc)) {
+		help_print(verb);
 		return stdout_verdict();
-	if (line.proxy)
+	}
+	if (line.options.stdio_proxy)
 		return run_proxy(&line);
 	if (!line.argc)
 		return say_usage(NULL, "no verb is given");

@@ -7,13 +7,15 @@ program-options.py man TABLE PAGE         fail if SYNOPSIS and OPTIONS of the ma
 
 A table is the text that --help prints. A line "  --name VALUE  what it does" is an option, and a line "  verb  what it does" a verb. A value
 DIR is a directory, which must not be empty, and FILE a file. A line that begins with # is not printed. These say something of the next option or
-of the program: `# most N` (the option may be given N times), `# once` (it may not be given twice), `# words behind` and `# words between`
-(other words may follow the options, or stand between them). The help in a shell script is such a table, too.
+of the program: `# most N` (the option may be given N times), `# once` (it may not be given twice), `# values` and the values that completions offer,
+if VALUE does not name them, `# words behind` and `# words between` (other words may follow the options, or stand between them). The help in a shell script is such a table, too.
 """
 
 import os
 import re
 import sys
+
+import manual
 
 OPTION = re.compile(r"^  --([a-z][a-z-]*)(?: (\S+))?(?:  +(.*))?$")
 VERB = re.compile(r"^  ([a-z][a-z-]*)  +(.*)$")
@@ -21,10 +23,12 @@ WORDS = {"none": "OPTIONS_ONLY", "behind": "OPTIONS_BEFORE_WORDS", "between": "O
 
 
 class Option:
-    def __init__(self, name, value, says, most, once):
+    def __init__(self, name, value, says, most, once, words):
         self.name, self.value, self.says, self.most, self.once = name, value or "", says or "", most, once
         self.field = name.replace("-", "_")
         self.kind = value if value in ("DIR", "FILE") else "VALUE" if value else ""
+        named = words or [word for word in (re.match(r"[a-z-]*:?", part)[0] for part in self.value.split("|")) if word]
+        self.offered = " ".join(named) or self.kind
 
 
 class Table:
@@ -34,18 +38,19 @@ class Table:
             text = f.read()
         if text.startswith("#!"):
             text = re.sub(r"(?m)^\t+", "", re.search(r"<<-'END'\n(.*?)\n\t*END\n", text, re.S)[1]) + "\n"
-        most, once = 0, False
+        most, once, words = 0, False, []
         for line in text.splitlines():
             if line.startswith("#"):
                 most = int(line[7:]) if line.startswith("# most ") else most
                 once = once or line == "# once"
                 self.words = line[8:] if line.startswith("# words ") else self.words
+                words = line.split()[2:] if line.startswith("# values ") else words
                 continue
             self.help.append(line)
             option, verb = OPTION.match(line), VERB.match(line)
             if option:
-                self.options.append(Option(*option.groups(), most, once))
-                most, once = 0, False
+                self.options.append(Option(*option.groups(), most, once, words))
+                most, once, words = 0, False, []
             elif verb:
                 self.verbs.append(verb.groups())
         self.program = re.match(r"Usage: (\S+)", self.help[0])[1]
@@ -97,7 +102,12 @@ def fish_quoted(text):
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-FISH = {"DIR": " -x -a '(__fish_complete_directories)'", "FILE": " -r -F", "VALUE": " -x", "": ""}
+DIRECTORIES = '(__fish_complete_directories (commandline -ct | string replace -r -- "^--[a-z-]+=" ""))'
+FISH = {"DIR": f" -x -a '{DIRECTORIES}'", "FILE": " -r -F", "VALUE": " -x", "": ""}
+
+
+def fish_value(option):
+    return FISH.get(option.offered, " -x -a " + fish_quoted(option.offered))
 
 
 def complete(table, script):
@@ -106,38 +116,21 @@ def complete(table, script):
     words = {
         "program": table.program,
         "function": table.program.replace("-", "_"),
-        "values": " ".join(f"[--{o.name}]={quoted(o.kind)}" for o in table.options),
+        "values": " ".join(f"[--{o.name}]={quoted(o.offered)}" for o in table.options),
         "verbs": " ".join(name for name, _ in table.verbs),
         "described": " ".join(quoted(f"--{o.name}:{o.says}") for o in table.options),
         "described-verbs": " ".join(quoted(f"{name}:{says}") for name, says in table.verbs),
         "with-value": " ".join(f"--{o.name}" for o in table.options if o.kind),
-        "fish": "\n".join(f"complete $each -l {o.name} -d {fish_quoted(o.says)}{FISH[o.kind]}" for o in table.options),
+        "fish": "\n".join(f"complete $each -l {o.name} -d {fish_quoted(o.says)}{fish_value(o)}" for o in table.options),
         "fish-verbs": "\n".join(f"{verb} -a {name} -d {fish_quoted(says)}" for name, says in table.verbs),
     }
     with open(script, encoding="utf-8") as f:
         return re.sub(r"@([a-z-]+)@", lambda match: words[match[1]], f.read())
 
 
-def plain(line):
-    """Return LINE of a man page, a line of OPTIONS' headings or of SYNOPSIS, as text."""
-    macro, _, rest = line.partition(" ")
-    rest = re.sub(r"\\f.|\\&", "", rest if macro in (".B", ".I", ".BR", ".BI", ".RB", ".RI", ".IR", ".IB") else line)
-    rest = rest.replace("\\-", "-")
-    words = re.findall(r'"([^"]*)"|(\S+)', rest)
-    joined = " " if macro in (".B", ".I") else ""
-    return (joined.join(a or b for a, b in words) if macro.startswith(".") else rest).replace("\\~", " ")
-
-
 def man(table, page):
     """Return what differs between TABLE and the man page PAGE, a list of sentences."""
-    with open(page, encoding="utf-8") as f:
-        text = f.read()
-    sections = dict(re.findall(r"(?ms)^\.SH (\S.*?)\n(.*?)(?=^\.SH |\Z)", text))
-    synopsis = set(re.findall(r"--([a-z][a-z-]*)", "\n".join(map(plain, sections["SYNOPSIS"].splitlines()))))
-    headings, said = {}, []
-    for line in re.findall(r"(?m)^\.TP\n(.*)$", sections["OPTIONS"]):
-        for name, value in re.findall(r"--([a-z][a-z-]*)(?:[ =](.*))?", plain(line)):
-            headings.setdefault(name, []).append(value.strip())
+    synopsis, headings, said = page.synopsis(), page.headings("OPTIONS"), []
     for o in table.options:
         if o.name not in synopsis:
             said.append(f"SYNOPSIS lacks --{o.name}")
@@ -154,7 +147,7 @@ def man(table, page):
 def main(what, path, *more):
     table = Table(path)
     if what == "man":
-        said = man(table, *more)
+        said = man(table, manual.Page(*more))
         sys.exit("\n".join(f"{os.path.basename(more[0])}: {sentence}" for sentence in said) if said else 0)
     print(header(table) if what == "header" else complete(table, *more), end="")
 

@@ -84,6 +84,11 @@ class Case(unittest.TestCase):
 MEM = ["dump", "identify", "hotspots", "flame", "peak", "leaks", "timeline", "diff", "subsample", "export", "list", "start", "stop"]
 
 
+def help_of(*verb):
+    """Return the help of a verb, or of mprofctl."""
+    return subprocess.run([MPROFCTL, *verb, "--help"], capture_output=True, text=True, check=True).stdout
+
+
 class Words(Case):
     """The words that `mprofctl complete` prints, with their descriptions."""
 
@@ -91,19 +96,14 @@ class Words(Case):
         return [line.split("\t") for line in self.run_shell("mprofctl", "complete", "--", *words)]
 
     def test_verbs(self):
-        listed = subprocess.run([MPROFCTL, "--help"], capture_output=True, text=True, check=True).stdout
-        verbs = re.findall(r"^  ([a-z]+)\b", listed.split("\nOptions")[0], re.M)
+        verbs = re.findall(r"^  ([a-z]+)\b", help_of().split("\nOptions")[0], re.M)
         self.assertEqual([word for word, _ in self.complete("")], verbs)
         self.assertIn(["stats", "summarize a trace in numbers"], self.complete("s"))
         self.assertEqual(self.complete("nothing", ""), [])
 
-    def test_options(self):
-        """`complete` offers all options in a verb's help, and those of every verb."""
-        for verb, _ in self.complete(""):
-            text = subprocess.run([MPROFCTL, verb, "--help"], capture_output=True, text=True, check=True).stdout
-            wanted = {name for line in re.findall(r"^  (-.*)", text, re.M) for name in re.findall(r"(?<!\S)(-o|--[a-z-]+)", line.split("   ")[0])}
-            offered = {words[0] for words in self.complete(verb, "-")}
-            self.assertLessEqual(wanted | {"--help", "--host", "--json", "--version"}, offered, verb)
+    def test_descriptions(self):
+        self.assertIn(["--last", "for a domain or a capture, as for fetch"], self.complete("dump", "--"))
+        self.assertIn(["-o", "write to FILE, replacing it"], self.complete("view", "-"))
         self.assertIn(["--unresolved", "only unresolved threads"], self.complete("threads", "--u"))
         self.assertEqual(self.complete("why", "--", "--"), [[":files"]])
 
@@ -129,8 +129,29 @@ class Words(Case):
         self.assertEqual(self.complete("dump", ""), [[":files"]])
 
 
+NEXT = "next line of words"
+
+
 class Shell:
-    """Tests for every shell. self.offer(WORDS…) returns the shell's offers for the last word."""
+    """Tests for every shell. self.offers(LINES) returns the shell's offers for the last word of each line, a list of words."""
+
+    def offer(self, *words):
+        """Return the shell's offers for the last of WORDS."""
+        return self.offers([words])[0]
+
+    def split(self, lines):
+        """Return the sets of LINES that end with lines NEXT."""
+        sets = [set()]
+        for line in lines:
+            sets[-1].add(line)
+            if line == NEXT:
+                sets[-1].remove(line)
+                sets.append(set())
+        return sets[:-1]
+
+    def words(self, lines):
+        """Return the words of LINES, with NEXT behind each line."""
+        return [word for line in lines for word in ("mprofctl", *line, NEXT)]
 
     def test_syntax(self):
         self.run_shell(self.shell, "-n", SCRIPTS + self.shell)
@@ -140,6 +161,40 @@ class Shell:
         self.assertLessEqual({"--event", "--follow", "--json"}, self.offer("dump", "--"))
         self.assertEqual(self.offer("dump", "--event", "fa"), {"fails"})
         self.assertEqual(self.offer("--json", "why", "--fr"), {"--from"})
+
+    def test_each_option(self):
+        """Every verb of the help is offered, with every option that its help shows, and no other."""
+        common = {"--ca", "--cert", "--help", "--host", "--json", "--key", "--token", "--version"}
+        self.assertEqual(self.offer("--"), common | {"--stdio-proxy"})
+        verbs = set(re.findall(r"^  ([a-z]+)\b", help_of().split("\nOptions")[0], re.M))
+        self.assertEqual(self.offer(""), verbs)
+        for verb, offered in zip(sorted(verbs), self.offers([(verb, "--") for verb in sorted(verbs)])):
+            self.assertEqual(offered, common | set(re.findall(r"--[a-z][a-z-]*", help_of(verb))), verb)
+        behind = re.findall(r"^(?:Usage:|      ) mprofctl (mem|token) (\S+)(.*)", help_of("mem") + help_of("token"), re.M)
+        behind = [(verb, name, usage) for verb, names, usage in behind for name in names.split("|")]
+        for (verb, name, usage), offered in zip(behind, self.offers([(verb, name, "--") for verb, name, _ in behind])):
+            named = set(re.findall(r"--[a-z][a-z-]*", usage))
+            self.assertLessEqual(named, offered, name)
+            if "OPTION" not in usage and name != "subsample":
+                self.assertEqual(offered, named | common, name)
+        self.assertLessEqual({"--callers", "--heap", "--output", "--title"}, self.offer("mem", "flame", "--"))
+        self.assertEqual(self.offer("mem", "flame", "--po"), set())
+
+    def test_each_value(self):
+        values = (
+            (("dump", "--time", ""), {"wall", "guest", "relative"}),
+            (("export", "x", "--to", ""), set(re.findall(r"^  ([a-z]+)  ", help_of("export").split("\nFormats:")[1], re.M))),
+            (("fleet", ""), {"crashes-by-image", "crashes-by-cause", "crashes-by-host-week", "causes-returned", "loss-by-host", "newest"}),
+            (("mem", ""), set(MEM)),
+            (("mem", "export", "x", "--to", ""), {"collapsed", "html", "json", "pprof", "speedscope"}),
+            (("mem", "leaks", "x", "--collected", ""), {"never"}),
+            (("mem", "leaks", "x", "--heap", "minor,ma"), {"minor,major"}),
+            (("mem", "leaks", "x", "--live", ""), {"end", "peak"}),
+            (("token", ""), {"new", "list", "revoke"}),
+            (("token", "new", "x", "--scope", "m"), {"metrics=yes"}),
+        )
+        for (words, wanted), offered in zip(values, self.offers([words for words, _ in values])):
+            self.assertEqual(offered, wanted, words)
 
     def test_files_and_guests(self):
         server, self.host = serve(Daemon)
@@ -164,10 +219,22 @@ class Shell:
 class Bash(Shell, Case):
     shell = "bash"
 
-    def offer(self, *words):
-        words = ("mprofctl", *words)
-        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mprofctl; ((${#COMPREPLY[@]})) && printf "%s\\n" "${COMPREPLY[@]}"; :'
-        return set(self.run_shell("bash", "--norc", "-c", script, SCRIPTS + "bash", *words))
+    SCRIPT = """
+        source "$0"
+        next=$1
+        shift
+        while (($#)); do
+            COMP_WORDS=()
+            while [[ $1 != "$next" ]]; do COMP_WORDS+=("$1"); shift; done
+            shift
+            COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            _mprofctl
+            printf "%s\\n" "${COMPREPLY[@]}" "$next"
+        done
+    """
+
+    def offers(self, lines):
+        return [found - {""} for found in self.split(self.run_shell("bash", "--norc", "-c", self.SCRIPT, SCRIPTS + "bash", NEXT, *self.words(lines)))]
 
     def test_equals(self):
         """Bash splits an option, an equals sign and a value into separate words."""
@@ -188,13 +255,20 @@ class Zsh(Shell, Case):
     STUBS = """
         _describe() { local entry; for entry in "${(@P)${@[-1]}}"; do print -r -- "${${entry//\\\\\\\\:/}%%:*}"; done }
         _files() { print -rl -- "${words[CURRENT]}"*(N) }
-        script=$1; shift; words=("$@"); CURRENT=$#
+        script=$1; next=$2; shift 2
         complete_it() { source "$script" }
-        complete_it
+        while (($#)); do
+            words=()
+            while [[ $1 != $next ]]; do words+=("$1"); shift; done
+            shift
+            CURRENT=$#words
+            complete_it
+            print -r -- $next
+        done
     """
 
-    def offer(self, *words):
-        return set(self.run_shell("zsh", "-f", "-c", self.STUBS, "zsh", SCRIPTS + "zsh", "mprofctl", *words))
+    def offers(self, lines):
+        return self.split(self.run_shell("zsh", "-f", "-c", self.STUBS, "zsh", SCRIPTS + "zsh", NEXT, *self.words(lines)))
 
     def test_loaded(self):
         """The completion system recognizes the file."""
@@ -207,10 +281,10 @@ class Zsh(Shell, Case):
 class Fish(Shell, Case):
     shell = "fish"
 
-    def offer(self, *words):
-        line = " ".join(["mprofctl", *words])
-        offered = self.run_shell("fish", "--no-config", "-c", f"source {SCRIPTS}fish; complete -C '{line}'")
-        return {word.split("\t")[0].replace("\\ ", " ") for word in offered}
+    def offers(self, lines):
+        script = "".join(f"complete -C '{' '.join(['mprofctl', *line])}'; echo '{NEXT}'; " for line in lines)
+        offered = self.run_shell("fish", "--no-config", "-c", f"source {SCRIPTS}fish; {script}")
+        return self.split(word.split("\t")[0].replace("\\ ", " ") for word in offered)
 
 
 if __name__ == "__main__":

@@ -86,8 +86,8 @@ class Options(unittest.TestCase):
             f.write(text)
         return self.path(name)
 
-    def make(self, *arguments):
-        done = subprocess.run([sys.executable, "-B", f"{HERE}/program-options.py", *arguments], capture_output=True, text=True, check=False)
+    def make(self, *arguments, of="program"):
+        done = subprocess.run([sys.executable, "-B", f"{HERE}/{of}-options.py", *arguments], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     def build(self, table, *flags):
@@ -154,6 +154,33 @@ class Options(unittest.TestCase):
         self.assertEqual(self.run_it("--check", "word", "--listen", "1"), (0, "a s 0 1 word --listen 1", ""))
         self.build(TABLE.format(words="between"))
         self.assertEqual(self.run_it("--check", "word", "--listen", "1"), (0, "a s 1 1 word", ""))
+
+    def test_one_line_is_a_new_option_of_a_verb(self):
+        """The parser, the help and the completion of mprofctl have it, and the man page does not."""
+        page = f"{ROOT}/docs/man/mprofctl.1"
+        with open(f"{ROOT}/client/ctl/mprofctl.options", encoding="utf-8") as f:
+            table = f.read()
+        self.assertEqual(self.make("man", f"{ROOT}/client/ctl/mprofctl.options", page, of="verb"), (0, ""))
+        note = "  --note TEXT       a note to keep with the capture\n"
+        self.assertIn(note, table)
+        new = self.write("new", table.replace(note, note + "# values red green\n  --colour-of NAME  paint it\n"))
+        self.assertIn("\tconst char *colour_of;\n", self.make("header", new, of="verb")[1])
+        source = self.make("source", new, of="verb")[1]
+        row = '.name = "--colour-of", .at = offsetof(struct options, colour_of), .what = "paint it", .value = "NAME", .words = "red|green"'
+        self.assertEqual(source.count(row), 1)
+        self.assertIn("  --colour-of NAME  paint it\\n", source)
+        self.assertEqual(
+            self.make("man", new, page, of="verb"), (1, "mprofctl.1: no heading has --colour-of NAME\nmprofctl.1: snapshot lacks --colour-of\n")
+        )
+        other = self.write("other", table.replace("Usage: mprofctl snapshot DOMAIN ", "Usage: mprofctl snapshot DOMAIN|CAPTURE "))
+        self.assertEqual(
+            self.make("man", other, page, of="verb"), (1, "mprofctl.1: snapshot has the operands ['DOMAIN'], the table ['DOMAIN|CAPTURE']\n")
+        )
+        less = self.write("less", table.replace(note, "").replace(" [--note TEXT]", ""))
+        self.assertEqual(
+            self.make("man", less, page, of="verb"),
+            (1, "mprofctl.1: a heading has --note, which the table lacks\nmprofctl.1: snapshot has --note, which the table lacks\n"),
+        )
 
 
 if __name__ == "__main__":

@@ -113,14 +113,16 @@ static void test_path(void)
 
 static int parse(struct operands *left, const char **out, const char *a, const char *b, const char *c)
 {
-	char *argv[] = {(char *)"verb", (char *)a, (char *)b, (char *)c};
-	const struct option_def defs[] = {{"--output", "-o", out, NULL}};
-	int argc = 1;
+	char *argv[] = {(char *)"follow", (char *)a, (char *)b, (char *)c};
+	const struct ctl ctl = {.verb = VERB_FOLLOW};
+	struct options o;
+	int argc = 1, r;
 
 	while (argc < 4 && argv[argc])
 		argc++;
-	*out = NULL;
-	return options_parse(argc, argv, defs, 1, left, 1, 1);
+	r = options_parse(&ctl, argc, argv, &o, left);
+	*out = o.output;
+	return r;
 }
 
 static void test_options(void)

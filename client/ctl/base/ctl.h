@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mprofctl-options.h"
+
 enum ctl_exit {
 	CTL_OK = 0,
 	CTL_FAILED = 1, /* any other error */
@@ -38,6 +40,7 @@ struct hosts {
 };
 
 struct ctl {
+	enum verb_number verb; /* the verb that runs */
 	struct hosts hosts;
 	bool json;
 };

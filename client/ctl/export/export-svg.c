@@ -22,9 +22,6 @@
 #define TRACK_HEIGHT 24.0f /* pixels of a stream's durations */
 #define TRACKS_MAX   16u
 #define MARGIN	     20.0 /* pixels on both sides of the trace if no period is given */
-enum { OPTION_WIDTH, OPTION_HEIGHT, OPTION_FOCUS, OPTION_THREAD };
-
-static const struct export_option options[] = {{"--width"}, {"--height"}, {"--focus"}, {"--thread"}, {NULL}};
 
 CLEANUP_DEFINE(struct mprof_scene, mprof_scene_free)
 
@@ -36,39 +33,38 @@ static bool number(const char *text, double *value)
 	return end != text && !*end && isfinite(*value);
 }
 
-static int check_pixels(const struct export_job *job, int option, const char *verb)
+static int check_pixels(const char *option, const char *text, const char *verb)
 {
-	const char *text = job->values[option];
 	double value;
 
 	if (!text || (number(text, &value) && value >= PIXELS_MIN && value <= PIXELS_MAX))
 		return CTL_OK;
-	return say_usage(verb, "%s %s is not a number of pixels from %.0f to %.0f", options[option].name, text,
-			 PIXELS_MIN, PIXELS_MAX);
+	return say_usage(verb, "%s %s is not a number of pixels from %.0f to %.0f", option, text, PIXELS_MIN,
+			 PIXELS_MAX);
 }
 
 static int svg_check(const struct export_job *job, const char *verb)
 {
+	const struct options *o = job->options;
 	double row;
-	int r = check_pixels(job, OPTION_WIDTH, verb);
+	int r = check_pixels("--width", o->width, verb);
 
-	r = r ? r : check_pixels(job, OPTION_HEIGHT, verb);
+	r = r ? r : check_pixels("--height", o->height, verb);
 	if (r)
 		return r;
-	if (job->values[OPTION_FOCUS] && job->values[OPTION_THREAD])
+	if (o->focus && o->thread)
 		return say_usage(verb, "--focus and --thread exclude each other");
-	if (job->values[OPTION_FOCUS] && (!number(job->values[OPTION_FOCUS], &row) || row < 0))
-		return say_usage(verb, "--focus %s is not the number of a row, counted from 0",
-				 job->values[OPTION_FOCUS]);
+	if (o->focus && (!number(o->focus, &row) || row < 0))
+		return say_usage(verb, "--focus %s is not the number of a row, counted from 0", o->focus);
 	return CTL_OK;
 }
 
-static float pixels(const struct export_job *job, int option, double otherwise)
+static float pixels(const char *text, double otherwise)
 {
 	double value = otherwise;
 
-	if (job->values[option])
-		number(job->values[option], &value);
+	if (text)
+		number(text, &value);
 	return (float)value;
 }
 
@@ -121,11 +117,11 @@ static void find_period(const struct export_job *job, const struct mprof_model_v
 static int find_focus(const struct export_job *job, const struct modeller *m, struct mprof_scene *s,
 		      struct mprof_window *w)
 {
-	const char *name = job->values[OPTION_THREAD];
+	const char *name = job->options->thread;
 	uint32_t thread;
 
-	if (job->values[OPTION_FOCUS])
-		number(job->values[OPTION_FOCUS], &w->focus);
+	if (job->options->focus)
+		number(job->options->focus, &w->focus);
 	if (!name)
 		return CTL_OK;
 	thread = find_thread(m, name);
@@ -189,8 +185,8 @@ static uint32_t find_tracks(const struct mprof_model_view *v, float height, stru
 static int draw(struct export_job *job, const struct modeller *m, struct mprof_scene *s)
 {
 	struct mprof_window w = {
-		.width = pixels(job, OPTION_WIDTH, WIDTH),
-		.height = pixels(job, OPTION_HEIGHT, HEIGHT),
+		.width = pixels(job->options->width, WIDTH),
+		.height = pixels(job->options->height, HEIGHT),
 		.letter_width = SVG_LETTER,
 		.flags = MPROF_WINDOW_COUNTERS | MPROF_WINDOW_LABELS | MPROF_WINDOW_ARROWS,
 	};
@@ -241,10 +237,9 @@ static int svg_draw(struct export_job *job, const struct modeller *m)
 
 const struct exporter export_svg = {
 	.name = "svg",
-	.what = "a picture, as the viewer draws it; --width and --height in pixels, --focus ROW or --thread THREAD",
+	.what = "a picture, as the viewer draws it",
 	.suffix = ".svg",
 	.tails = true,
-	.options = options,
 	.check = svg_check,
 	.draw = svg_draw,
 };

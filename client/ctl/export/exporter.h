@@ -19,13 +19,12 @@
 #include "clock-offset.h"
 #include "consumer.h"
 #include "modeller.h"
+#include "options.h"
 #include "output-directory.h"
 #include "output-writer.h"
 #include "time-filter.h"
 
 struct exporter;
-
-#define EXPORT_OPTIONS_MAX 8
 
 struct export_job {
 	const struct exporter *exporter;
@@ -37,20 +36,11 @@ struct export_job {
 	struct period *period;
 	/* The offset of the trace's clock, for a format with WALL; valid in finish(). Borrowed. */
 	const struct clock_offset *clock;
-	struct writer *out;	      /* output of a format that writes one file; borrowed */
-	struct output_directory *dir; /* output of a format that writes a directory; borrowed */
-	void *state;		      /* data of the format: open() allocates it, and close() frees it */
-	/*
-	 * Values of the format's own options, in the order of OPTIONS; NULL for an option that was
-	 * not given.
-	 */
-	const char *values[EXPORT_OPTIONS_MAX];
-	uint64_t events; /* number of events that were passed to the format; valid in finish() */
-};
-
-/* An option of a format. */
-struct export_option {
-	const char *name; /* for instance "--width"; every option takes a value */
+	struct writer *out;	       /* output of a format that writes one file; borrowed */
+	struct output_directory *dir;  /* output of a format that writes a directory; borrowed */
+	void *state;		       /* data of the format: open() allocates it, and close() frees it */
+	const struct options *options; /* the command line; borrowed */
+	uint64_t events;	       /* number of events that were passed to the format; valid in finish() */
 };
 
 struct exporter {
@@ -62,11 +52,6 @@ struct exporter {
 	bool all_streams;
 	bool wall;  /* the output has the offset of the trace's clock */
 	bool tails; /* the format draws the unproven tails of streams */
-	/*
-	 * The format's own options: at most EXPORT_OPTIONS_MAX, then an entry whose name is NULL.
-	 * NULL = no options. Two formats may have an option of the same name.
-	 */
-	const struct export_option *options;
 	/*
 	 * Check the values of the options before any file is opened. Return an exit code. May be
 	 * NULL.

@@ -373,29 +373,18 @@ int input_take_files(struct input *in, const struct operands *left, size_t n, co
 	return CTL_OK;
 }
 
-int trace_args_parse(struct trace_args *t, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
-		     size_t n_own, bool rest)
+int trace_args_parse(struct trace_args *t, const struct ctl *ctl, int argc, char **argv, struct options *o)
 {
-	struct timing_options timing = {0};
-	const struct option_def shared[] = {
-		SELECTION_OPTIONS(t->selection),
-		RUNTIME_OPTION(t->selection),
-		TIMING_OPTIONS(timing),
-	};
-	const size_t n_shared = ARRAY_SIZE(shared);
-	struct option_def defs[ARRAY_SIZE(shared) + TRACE_ARGS_OWN_MAX];
 	int r;
 
 	*t = (struct trace_args){.ctl = ctl, .verb = argv[0]};
-	memcpy(defs, shared, sizeof(shared));
-	if (n_own)
-		memcpy(defs + n_shared, own, n_own * sizeof(*own));
-	r = options_parse(argc, argv, defs, n_shared + n_own, &t->left, 1, OPERANDS_MAX);
-	if (!r && rest && t->left.n > 1 && !is_file(t->left.at[t->left.n - 1]))
+	r = options_parse(ctl, argc, argv, o, &t->left);
+	t->selection = selection_of(o);
+	if (!r && verb_rows[ctl->verb].n_operands > 1 && t->left.n > 1 && !is_file(t->left.at[t->left.n - 1]))
 		t->rest = t->left.at[--t->left.n];
 	t->in.timing = &t->timing;
 	r = r ? r : input_take_files(&t->in, &t->left, t->left.n, t->verb);
-	return r ? r : timing_parse(&t->timing, &timing, TIME_GUEST, t->verb);
+	return r ? r : timing_parse(&t->timing, o, TIME_GUEST, t->verb);
 }
 
 int trace_args_read(struct trace_args *t, const struct consumer *consumer)

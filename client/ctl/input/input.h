@@ -83,15 +83,11 @@ struct trace_args {
 	struct input in;
 };
 
-#define TRACE_ARGS_OWN_MAX 8
-
 /*
- * Parse ARGV with the options --last, --run, --stream and those of TIMING_OPTIONS, and the N_OWN options OWN
- * of the verb (at most TRACE_ARGS_OWN_MAX). REST: allow an operand behind the trace, which is no file.
- * Return an exit code. The caller deinits T in any case, and does not move it.
+ * Parse ARGV into T and O. An operand behind the trace, if the verb takes one, is no file. Return an exit
+ * code. The caller deinits T in any case, and does not move it.
  */
-int trace_args_parse(struct trace_args *t, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
-		     size_t n_own, bool rest);
+int trace_args_parse(struct trace_args *t, const struct ctl *ctl, int argc, char **argv, struct options *o);
 /*
  * Read the whole trace into CONSUMER. CONSUMER returns no other error than -ENOMEM. Return an exit
  * code.

@@ -8,7 +8,7 @@
 #include "ctl.h"
 #include "timing.h"
 
-int timing_parse(struct timing *t, const struct timing_options *o, enum time_kind normal, const char *verb)
+int timing_parse(struct timing *t, const struct options *o, enum time_kind normal, const char *verb)
 {
 	static const char *const names[] = {[TIME_GUEST] = "guest", [TIME_WALL] = "wall", [TIME_RELATIVE] = "relative"};
 	size_t i = normal;

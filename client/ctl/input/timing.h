@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "clock-offset.h"
+#include "options.h"
 #include "time-filter.h"
 #include "wall-time.h"
 
@@ -20,24 +21,6 @@ enum time_kind {
 	TIME_WALL,     /* dom0's wall time */
 	TIME_RELATIVE, /* since the trace's first event */
 };
-
-/* Values of the options; NULL if not given. */
-struct timing_options {
-	const char *from, *to, *time;
-	bool utc;
-};
-
-/* The option table's rows for O, a struct timing_options, without and with --time. */
-#define PERIOD_OPTIONS(o)                                                 \
-	{"--from", NULL, &(o).from, NULL}, {"--to", NULL, &(o).to, NULL}, \
-	{                                                                 \
-		"--utc", NULL, NULL, &(o).utc                             \
-	}
-#define TIMING_OPTIONS(o)                       \
-	PERIOD_OPTIONS(o),                      \
-	{                                       \
-		"--time", NULL, &(o).time, NULL \
-	}
 
 struct timing {
 	enum time_kind kind;
@@ -56,10 +39,10 @@ struct timing {
 #define TIMING_TEXT_MAX WALL_TEXT_MAX
 
 /*
- * Parse the values in O into T. Without --time T has the kind NORMAL. VERB is for messages. Return
+ * Parse --time, --utc, --from and --to of O into T. Without --time T has the kind NORMAL. VERB is for messages. Return
  * an exit code.
  */
-int timing_parse(struct timing *t, const struct timing_options *o, enum time_kind normal, const char *verb);
+int timing_parse(struct timing *t, const struct options *o, enum time_kind normal, const char *verb);
 
 /* Return true if the offset of the trace's clock is needed before the first event. */
 bool timing_needs_clock(const struct timing *t);

@@ -158,6 +158,11 @@ int selection_check(const struct selection *s, const char *verb)
 	return CTL_OK;
 }
 
+struct selection selection_of(const struct options *o)
+{
+	return (struct selection){.last = o->last, .run = o->run, .stream = o->stream, .runtime = o->runtime};
+}
+
 enum mprof_runtime_numbering selection_numbering(const struct selection *s)
 {
 	static const char ocaml[] = "ocaml-5.";

@@ -8,6 +8,7 @@
 
 #include "api.h"
 #include "http.h"
+#include "options.h"
 
 enum trace_source_kind { SOURCE_STDIN, SOURCE_FILE, SOURCE_CAPTURE, SOURCE_DOMAIN };
 
@@ -33,15 +34,8 @@ struct selection {
 	bool all;
 };
 
-/* Rows of the option table for S, a struct selection. */
-#define SELECTION_OPTIONS(s)                                                \
-	{"--last", NULL, &(s).last, NULL}, {"--run", NULL, &(s).run, NULL}, \
-	{                                                                   \
-		"--stream", NULL, &(s).stream, NULL                         \
-	}
-
-/* The row for --runtime, of verbs that read events. */
-#define RUNTIME_OPTION(s) {"--runtime", NULL, &(s).runtime, NULL}
+/* Return the values of the options O. The verb sets ALL. */
+struct selection selection_of(const struct options *o);
 
 /*
  * Parse NAME into T: the prefix "file:", "capture:" or "domain:", or, if FILES is true, "-" or an

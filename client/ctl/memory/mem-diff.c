@@ -268,11 +268,10 @@ int mem_diff(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(side_deinit) struct side a = {.l = {.in = {.fd = -1, .hosts = ctl->hosts}}};
 	CLEANUP(side_deinit) struct side b = {.l = {.in = {.fd = -1, .hosts = ctl->hosts}}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0}, g = {0};
-	struct mem_filter_options o = {0};
-	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
+	struct options o;
 	struct operands left;
 	json_t *answer;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), second, printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), second, printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
 	/*

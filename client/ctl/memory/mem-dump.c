@@ -224,13 +224,12 @@ int mem_dump(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .hosts = ctl->hosts};
 	CLEANUP(dump_state_deinit) struct dump_state d = {.json = ctl->json, .places = {.raw = ctl->json}};
 	const struct mem_consumer consumer = {.event = dump_event, .context = &d};
-	const char *recording = NULL;
-	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 1, 1), error;
+	int r = options_parse(ctl, argc, argv, &o, &left), error;
 
 	r = r ? r : mem_input_open(&in, left.at[0], false);
-	r = r ? r : mem_input_recording(recording, &in.recording);
+	r = r ? r : mem_input_recording(o.recording, &in.recording);
 	in.each = true;
 	if (r)
 		return r;

@@ -257,20 +257,17 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
-	struct mem_filter_options o = {0};
-	const char *to = NULL, *file = NULL;
-	const struct option_def defs[] = {
-		MEM_FILTER_OPTIONS(o), MEM_HIDE_OPTION(o), {"--to", NULL, &to, NULL}, {"--output", "-o", &file, NULL}};
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), format, written;
+	int r = options_parse(ctl, argc, argv, &o, &left), format, written;
 
 	if (r)
 		return r;
-	if (!to)
+	if (!o.to)
 		return say_usage(
 			"mem",
 			"mem export: --to FORMAT is missing; it takes collapsed, html, json, pprof and speedscope");
-	format = format_find(to);
+	format = format_find(o.to);
 	if (format < 0)
 		return CTL_USAGE;
 	if (o.hide && !formats[format].hides)
@@ -280,10 +277,10 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 	if (!r && !formats[format].write)
 		return f.given ? say_usage("mem",
 					   "the html page always has the whole profile: choose filters in the page")
-			       : mem_page_export(&ctl->hosts, left.at[0], f.recording, file);
+			       : mem_page_export(&ctl->hosts, left.at[0], f.recording, o.output);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
-	written = write_to(&l, &f, format, file);
+	written = write_to(&l, &f, format, o.output);
 	return written ? written : r;
 }

@@ -259,24 +259,17 @@ int mem_flame(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	CLEANUP(mprof_flame_freep) struct mprof_flame *flame = NULL;
-	struct mem_filter_options o = {0};
-	const char *file = NULL, *title = NULL;
-	bool callers = false;
-	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o),
-					  MEM_HIDE_OPTION(o),
-					  {"--output", "-o", &file, NULL},
-					  {"--title", NULL, &title, NULL},
-					  {"--callers", NULL, NULL, &callers}};
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), written;
+	int r = options_parse(ctl, argc, argv, &o, &left), written;
 
 	r = r ? r : mem_filter_parse(&f, &o);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
-	flame = flame_make(&l, &f, callers);
+	flame = flame_make(&l, &f, o.callers);
 	if (!flame)
 		return say_memory();
-	written = flame_write(ctl, &l, flame, title, file, callers);
+	written = flame_write(ctl, &l, flame, o.title, o.output, o.callers);
 	return written ? written : r;
 }

@@ -122,13 +122,12 @@ int mem_identify(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	struct mem_filter all = {0};
-	const char *recording = NULL;
-	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};
+	struct options o;
 	struct operands left;
 	json_t *json;
-	int r = options_parse(argc, argv, defs, 1, &left, 1, 1), printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), printed;
 
-	r = r ? r : mem_input_recording(recording, &all.recording);
+	r = r ? r : mem_input_recording(o.recording, &all.recording);
 	if (r)
 		return r;
 	r = mem_load(&l, left.at[0], &all, false, NULL, 0);

@@ -153,7 +153,7 @@ static int clauses(const char *option, const char *s, char **store, struct mprof
 	return CTL_OK;
 }
 
-static int names_parse(struct mem_filter *f, const struct mem_filter_options *o)
+static int names_parse(struct mem_filter *f, const struct options *o)
 {
 	size_t room = (o->inside ? strlen(o->inside) : 0) + (o->outside ? strlen(o->outside) : 0) +
 		      (o->hide ? strlen(o->hide) : 0);
@@ -170,7 +170,7 @@ static int names_parse(struct mem_filter *f, const struct mem_filter_options *o)
 	return r ? r : clauses("--hide", o->hide, &store, f->hidden, &f->n_hidden, false);
 }
 
-int mem_filter_parse(struct mem_filter *f, const struct mem_filter_options *o)
+int mem_filter_parse(struct mem_filter *f, const struct options *o)
 {
 	bool end = o->live && strcmp(o->live, "end") == 0, never = o->collected && strcmp(o->collected, "never") == 0;
 	int r;

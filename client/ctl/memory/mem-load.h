@@ -10,26 +10,6 @@
 #include "mem-input.h"
 #include "options.h"
 
-/* Values of the options that select objects; NULL if an option was not given. */
-struct mem_filter_options {
-	const char *allocated, *live, *collected, *size, *lifetime, *inside, *outside, *heap, *hide;
-	const char *recording;
-};
-
-/*
- * Rows of the option table for O, a struct mem_filter_options. A verb that shows stacks also has
- * MEM_HIDE_OPTION.
- */
-#define MEM_FILTER_OPTIONS(o)                                                                     \
-	{"--allocated", NULL, &(o).allocated, NULL}, {"--live", NULL, &(o).live, NULL},           \
-		{"--collected", NULL, &(o).collected, NULL}, {"--size", NULL, &(o).size, NULL},   \
-		{"--lifetime", NULL, &(o).lifetime, NULL}, {"--inside", NULL, &(o).inside, NULL}, \
-		{"--outside", NULL, &(o).outside, NULL}, {"--heap", NULL, &(o).heap, NULL},       \
-	{                                                                                         \
-		"--recording", NULL, &(o).recording, NULL                                         \
-	}
-#define MEM_HIDE_OPTION(o) {"--hide", NULL, &(o).hide, NULL}
-
 struct mem_filter {
 	struct mprof_mem_filter filter;
 	uint64_t recording; /* number of the recording as in struct mem_input */
@@ -40,8 +20,8 @@ struct mem_filter {
 	char *names; /* buffer of the names in the clauses; owned */
 };
 
-/* Set F from the options' values. Return an exit code. The caller deinits F in any case. */
-int mem_filter_parse(struct mem_filter *f, const struct mem_filter_options *options);
+/* Set F from the options that select objects, and --hide and --recording. Return an exit code. The caller deinits F in any case. */
+int mem_filter_parse(struct mem_filter *f, const struct options *o);
 void mem_filter_deinit(struct mem_filter *f);
 
 /*

@@ -167,11 +167,12 @@ int mem_list(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(json_decrefp) json_t *list = NULL;
 	struct hosts hosts = ctl->hosts;
 	const char *domain = NULL;
-	struct wall_zone zone = {0};
-	const struct option_def defs[] = {OPTION_UTC(zone)};
+	struct wall_zone zone;
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 0, 1), kept = CTL_OK, printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), kept = CTL_OK, printed;
 
+	zone = (struct wall_zone){.utc = o.utc};
 	if (r)
 		return r;
 	if (left.n)
@@ -225,13 +226,13 @@ int mem_start(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(freep) char *body = NULL;
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	struct hosts hosts = ctl->hosts;
-	const char *address = NULL, *port_text = NULL, *domain;
-	const struct option_def defs[] = {{"--address", NULL, &address, NULL}, {"--port", NULL, &port_text, NULL}};
+	const char *domain;
+	struct options o;
 	struct operands left;
 	long port;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
-	r = r ? r : parse_port(port_text, &port);
+	r = r ? r : parse_port(o.port, &port);
 	if (r)
 		return r;
 	domain = hosts_choose(&hosts, left.at[0]);
@@ -239,9 +240,9 @@ int mem_start(const struct ctl *ctl, int argc, char **argv)
 	if (r)
 		return r;
 	path = domain_path(&h, domain, "memtraces");
-	body = start_body(address, port);
+	body = start_body(o.address, port);
 	if (!path || !body)
-		return address && path ? say_usage("mem", "the address is not UTF-8 text") : say_memory();
+		return o.address && path ? say_usage("mem", "the address is not UTF-8 text") : say_memory();
 	r = http_json(&h, "POST", path, body, &memtrace);
 	if (r)
 		return r;
@@ -257,9 +258,10 @@ int mem_stop(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	struct hosts hosts = ctl->hosts;
 	struct operands left;
+	struct options o;
 	const char *id;
 	char path[256];
-	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
 	if (r)
 		return r;

@@ -188,20 +188,16 @@ int mem_subsample(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .hosts = ctl->hosts};
 	CLEANUP(output_close) struct output out = {.fd = -1};
 	CLEANUP(subsampler_deinit) struct subsampler t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
-	const char *file = NULL, *from = NULL, *to = NULL, *recording = NULL;
-	const struct option_def defs[] = {{"--output", "-o", &file, NULL},
-					  {"--from", NULL, &from, NULL},
-					  {"--to", NULL, &to, NULL},
-					  {"--recording", NULL, &recording, NULL}};
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), committed;
+	int r = options_parse(ctl, argc, argv, &o, &left), committed;
 
 	r = r ? r : factor_parse(left.at[0], &t.factor);
-	r = r ? r : mem_filter_time("--from", from, &t.from_us);
-	r = r ? r : mem_filter_time("--to", to, &t.to_us);
+	r = r ? r : mem_filter_time("--from", o.from, &t.from_us);
+	r = r ? r : mem_filter_time("--to", o.to, &t.to_us);
 	r = r ? r : mem_input_open(&in, left.at[1], false);
-	r = r ? r : mem_input_recording(recording, &in.recording);
-	r = r ? r : output_open(&out, file ? file : "-", OUTPUT_REPLACE, "mem");
+	r = r ? r : mem_input_recording(o.recording, &in.recording);
+	r = r ? r : output_open(&out, o.output ? o.output : "-", OUTPUT_REPLACE, "mem");
 	if (r)
 		return r;
 	in.each = true;

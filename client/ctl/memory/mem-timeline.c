@@ -76,16 +76,14 @@ int mem_timeline(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	CLEANUP(freep) uint64_t *line = NULL;
-	struct mem_filter_options o = {0};
-	const char *points = NULL;
-	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o), {"--points", NULL, &points, NULL}};
+	struct options o;
 	uint32_t n = ctl->json ? POINTS : POINTS_SHOWN;
 	struct operands left;
 	json_t *json;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
-	r = r ? r : points_parse(points, &n);
+	r = r ? r : points_parse(o.points, &n);
 	if (r)
 		return r;
 	line = calloc(n, sizeof(*line));

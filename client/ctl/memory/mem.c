@@ -10,10 +10,9 @@ int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct me
 	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	CLEANUP(json_decrefp) json_t *answer = NULL;
-	struct mem_filter_options o = {0};
-	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);

@@ -281,16 +281,14 @@ int cmd_bundle(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(bundle_deinit) struct bundle bundle = {0};
 	CLEANUP(output_close) struct output out = {.fd = -1};
 	struct bundle_job x = {.ctl = ctl, .verb = argv[0], .bundle = &bundle};
-	const char *file = NULL;
-	const struct option_def defs[] = {
-		{"--output", "-o", &file, NULL},
-		{"--last", NULL, &x.last, NULL},
-	};
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, OPERANDS_MAX);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
+	x.last = o.last;
 	r = r ? r : selection_check(&(struct selection){.last = x.last}, argv[0]);
-	r = r ? r : output_open(&out, file ? file : "bundle.tar", file ? OUTPUT_REPLACE : OUTPUT_NEW, argv[0]);
+	r = r ? r
+	      : output_open(&out, o.output ? o.output : "bundle.tar", o.output ? OUTPUT_REPLACE : OUTPUT_NEW, argv[0]);
 	for (size_t i = 0; i < left.n && !r; i++)
 		r = take(&x, left.at[i]);
 	if (r)

@@ -136,36 +136,31 @@ static bool is_file(const char *operand)
 }
 
 /*
- * Set the selection S for each run that is not a file. If both runs are files, set S for both;
+ * Set the selection of O for each run that is not a file. If both runs are files, set it for both;
  * reading the first file then reports that a file takes no selection.
  */
-static void share_selection(struct pair *p, const struct selection *s, const char *good_run, const char *bad_run)
+static void share_selection(struct pair *p, const struct options *o)
 {
+	const struct selection s = selection_of(o);
 	bool files[2] = {is_file(p->runs[0].operand), is_file(p->runs[1].operand)};
 
 	for (int i = 0; i < 2; i++) {
 		if (!files[i] || files[!i])
-			p->runs[i].s = *s;
-		p->runs[i].s.runtime = s->runtime;
+			p->runs[i].s = s;
+		p->runs[i].s.runtime = s.runtime;
 	}
-	p->runs[0].s.run = good_run;
-	p->runs[1].s.run = bad_run;
+	p->runs[0].s.run = o->good_run;
+	p->runs[1].s.run = o->bad_run;
 }
 
 int cmd_diff(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(pair_deinit) struct pair p = {0};
-	struct selection s = {0};
-	const char *good_run = NULL, *bad_run = NULL;
-	struct timing_options timing = {0};
-	const struct option_def defs[] = {
-		{"--last", NULL, &s.last, NULL},       {"--stream", NULL, &s.stream, NULL}, RUNTIME_OPTION(s),
-		{"--good-run", NULL, &good_run, NULL}, {"--bad-run", NULL, &bad_run, NULL}, TIMING_OPTIONS(timing),
-	};
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), bad, printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), bad, printed;
 
-	r = r ? r : timing_parse(&p.runs[0].timing, &timing, TIME_RELATIVE, argv[0]);
+	r = r ? r : timing_parse(&p.runs[0].timing, &o, TIME_RELATIVE, argv[0]);
 	if (r)
 		return r;
 	if (strcmp(left.at[0], "-") == 0 && strcmp(left.at[1], "-") == 0)
@@ -173,7 +168,7 @@ int cmd_diff(const struct ctl *ctl, int argc, char **argv)
 	p.runs[1].timing = p.runs[0].timing;
 	p.runs[0].operand = left.at[0];
 	p.runs[1].operand = left.at[1];
-	share_selection(&p, &s, good_run, bad_run);
+	share_selection(&p, &o);
 	r = run_read(ctl, &p.runs[0], argv[0]);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;

@@ -184,31 +184,20 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(input_deinit) struct input in = {0};
 	CLEANUP(filter_deinit) struct filter filter = {0};
 	CLEANUP(dumper_deinitp) struct dumper d = {0};
-	struct selection s = {0};
-	const char *events = NULL, *threads = NULL, *label = NULL;
-	struct timing_options options = {0};
+	struct selection s;
 	struct timing timing = {0};
-	bool follow = false;
-	const struct option_def defs[] = {
-		SELECTION_OPTIONS(s),
-		RUNTIME_OPTION(s),
-		TIMING_OPTIONS(options),
-		{"--event", NULL, &events, NULL},
-		{"--thread", NULL, &threads, NULL},
-		{"--label", NULL, &label, NULL},
-		{"--follow", NULL, NULL, &follow},
-	};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, OPERANDS_MAX);
+	struct options o;
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
 	r = r ? r : input_take_files(&in, &left, left.n, argv[0]);
-	r = r ? r : timing_parse(&timing, &options, TIME_GUEST, argv[0]);
-	r = r ? r : filter_parse(&filter, events, threads, label, argv[0]);
+	r = r ? r : timing_parse(&timing, &o, TIME_GUEST, argv[0]);
+	r = r ? r : filter_parse(&filter, o.event, o.thread, o.label, argv[0]);
 	if (r)
 		return r;
 	if (!dumper_init(&d, STDOUT_FILENO, ctl->json))
 		return say_memory();
-	if (options.from || options.to || events || threads || label)
+	if (o.from || o.to || o.event || o.thread || o.label)
 		d.filter = &filter;
 	d.consumer.recorders = filter.recorders;
 	filter.period = &timing.period;
@@ -216,6 +205,7 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 	if (timing.kind != TIME_GUEST)
 		d.timing = &timing;
 	in.timing = &timing;
-	r = input_run(&in, ctl, &d.consumer, left.at[0], &s, follow, argv[0]);
+	s = selection_of(&o);
+	r = input_run(&in, ctl, &d.consumer, left.at[0], &s, o.follow, argv[0]);
 	return r == INPUT_REFUSED ? refusal(&d) : r;
 }

@@ -20,14 +20,6 @@
 #include "time-filter.h"
 #include "verbs.h"
 
-#define OWN_OPTIONS_MAX 16 /* most options that only some formats have, in all formats together */
-
-/* An option that only some formats have, and its value (NULL if it was not given). */
-struct own_option {
-	const char *name;
-	const char *value;
-};
-
 struct export
 {
 	const struct ctl *ctl;
@@ -41,8 +33,7 @@ struct export
 	struct time_filter time_filter;
 	bool opened; /* the exporter was opened, so its close() must be called */
 	char *path;  /* path of the output; owned */
-	struct own_option own[OWN_OPTIONS_MAX];
-	size_t own_n;
+	struct options options;
 };
 
 static void export_deinit(struct export *x)
@@ -182,49 +173,20 @@ static int run(struct export *x, const struct operands *left, const struct selec
 
 /* ---- the command line */
 
-/*
- * Collect the options of all formats in X->own, each name once, and write a row of the option table
- * for each to DEFS. Return the number of rows.
- */
-static size_t own_options(struct export *x, struct option_def *defs)
+/* Report an option that another format has, and let the chosen format check its own. Return an exit code. */
+static int take_own(struct export *x)
 {
-	const struct export_option *o;
-	const struct exporter *e;
-	size_t k;
-
-	for (size_t i = 0; (e = exporter_at(i)); i++) {
-		for (o = e->options; o && o->name; o++) {
-			for (k = 0; k < x->own_n && strcmp(x->own[k].name, o->name) != 0; k++)
-				;
-			if (k < x->own_n || k == OWN_OPTIONS_MAX)
-				continue;
-			x->own[k].name = o->name;
-			defs[k] = (struct option_def){.name = o->name, .value = &x->own[k].value};
-			x->own_n++;
-		}
-	}
-	return x->own_n;
-}
-
-/*
- * Pass the given options in X->own to the chosen format. Report an option that this format does not
- * have. Return an exit code.
- */
-static int take_own(struct export *x, const char *verb)
-{
+	const struct verb_row *verb = &verb_rows[x->ctl->verb];
 	const struct exporter *e = x->job.exporter;
-	size_t k;
 
-	for (size_t i = 0; i < x->own_n; i++) {
-		if (!x->own[i].value)
-			continue;
-		for (k = 0; e->options && e->options[k].name && strcmp(e->options[k].name, x->own[i].name) != 0; k++)
-			;
-		if (!e->options || !e->options[k].name)
-			return say_usage(verb, "%s is not an option of the format %s", x->own[i].name, e->name);
-		x->job.values[k] = x->own[i].value;
+	for (size_t i = 0; i < verb->n_options; i++) {
+		const struct option_row *row = &verb->options[i];
+
+		if (row->of && strcmp(row->of, e->name) != 0 && option_value(&x->options, row))
+			return say_usage(verb->name, "%s is not an option of the format %s", row->name, e->name);
 	}
-	return e->check ? e->check(&x->job, verb) : CTL_OK;
+	x->job.options = &x->options;
+	return e->check ? e->check(&x->job, verb->name) : CTL_OK;
 }
 
 /*
@@ -257,45 +219,36 @@ static int take_format(int argc, char **argv, const char **format)
 	return n;
 }
 
-/*
- * Parse the command line into X, S, LEFT and *FILE, the value of --output. Choosing X->path is left
- * to the caller. Return an exit code.
- */
-static int parse(struct export *x, int argc, char **argv, struct selection *s, struct operands *left, const char **file)
+/* Parse the command line into X and LEFT. Choosing X->path is left to the caller. Return an exit code. */
+static int parse(struct export *x, int argc, char **argv, struct operands *left)
 {
-	struct timing_options timing = {0};
 	const char *format = NULL;
-	struct option_def defs[8 + OWN_OPTIONS_MAX] = {
-		SELECTION_OPTIONS(*s),
-		RUNTIME_OPTION(*s),
-		PERIOD_OPTIONS(timing),
-		{"--output", "-o", file, NULL},
-	};
-	size_t own = own_options(x, defs + 8);
 	int r;
 
 	argc = take_format(argc, argv, &format);
-	r = options_parse(argc, argv, defs, 8 + own, left, 1, OPERANDS_MAX);
-	r = r ? r : timing_parse(&x->timing, &timing, TIME_GUEST, argv[0]);
+	r = options_parse(x->ctl, argc, argv, &x->options, left);
+	r = r ? r : timing_parse(&x->timing, &x->options, TIME_GUEST, argv[0]);
 	if (!r && !format)
 		r = say_usage(argv[0], "%s: name a format with --to", argv[0]);
 	if (r)
 		return r;
 	x->job.exporter = exporter_find(format, argv[0]);
-	return x->job.exporter ? take_own(x, argv[0]) : CTL_USAGE;
+	return x->job.exporter ? take_own(x) : CTL_USAGE;
 }
 
 int cmd_export(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(export_deinit)
 	struct export x = {.ctl = ctl, .out = {.fd = -1}, .dir = {.above = -1}};
-	struct selection s = {0};
-	const char *file = NULL;
+	struct selection s;
+	const char *file;
 	struct operands left;
-	int r = parse(&x, argc, argv, &s, &left, &file);
+	int r = parse(&x, argc, argv, &left);
 
 	if (r)
 		return r;
+	s = selection_of(&x.options);
+	file = x.options.output;
 	x.job.trace = left.at[0];
 	s.all = x.job.exporter->all_streams;
 	x.job.period = &x.timing.period;

@@ -166,14 +166,16 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(fetch_deinit) struct fetch f = {.out = {.fd = -1}};
 	CLEANUP(freep) char *name = NULL;
 	CLEANUP(freep) char *path = NULL;
-	struct selection s = {0};
-	const char *file = NULL;
-	const struct option_def defs[] = {{"--output", "-o", &file, NULL}, SELECTION_OPTIONS(s)};
+	struct selection s;
 	struct operands left;
+	struct options o;
 	struct trace_source t;
+	const char *file;
 	bool settled;
-	int r = options_parse(argc, argv, defs, 4, &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
+	s = selection_of(&o);
+	file = o.output;
 	r = r ? r : selection_check(&s, argv[0]);
 	if (r)
 		return r;
@@ -242,14 +244,13 @@ int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(followed_deinit) struct followed f = {.out = {.fd = -1}};
 	struct follow_ops ops = {.write = follow_write, .context = &f};
-	struct selection s = {0};
-	const char *file = NULL;
-	const struct option_def defs[] = {
-		{"--output", "-o", &file, NULL}, {"--run", NULL, &s.run, NULL}, {"--stream", NULL, &s.stream, NULL}};
+	struct selection s;
 	struct operands left;
+	struct options o;
 	struct trace_source t;
-	int r = options_parse(argc, argv, defs, 3, &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
+	s = selection_of(&o);
 	r = r ? r : selection_check(&s, argv[0]);
 	if (r)
 		return r;
@@ -257,7 +258,7 @@ int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 		return say_usage(argv[0], "a capture does not grow: fetch it, or follow a domain");
 	r = trace_source_check(&t, &s, argv[0]);
 	r = r ? r : http_open(&h, &t.hosts);
-	r = r ? r : output_open(&f.out, file ? file : "-", OUTPUT_DIRECT, argv[0]);
+	r = r ? r : output_open(&f.out, o.output ? o.output : "-", OUTPUT_DIRECT, argv[0]);
 	if (r)
 		return r;
 	if (!http_catch_signals(&h))

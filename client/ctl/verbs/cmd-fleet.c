@@ -132,23 +132,25 @@ int cmd_hosts(const struct ctl *ctl, int argc, char **argv)
 							   {"REGISTERED", "registered", TIME},
 							   {"REVOKED", "revoked", AS_IT_IS},
 							   {"ARCHIVE", "archive", AS_IT_IS}};
-	struct wall_zone zone = {0};
-	const struct option_def defs[] = {OPTION_UTC(zone)};
+	struct wall_zone zone;
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 0, 0);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
+	zone = (struct wall_zone){.utc = o.utc};
 	return r ? r : list(ctl, "/v1/hosts", "hosts", columns, &zone);
 }
 
 int cmd_fleet(const struct ctl *ctl, int argc, char **argv)
 {
-	struct wall_zone zone = {0};
-	const struct option_def defs[] = {OPTION_UTC(zone)};
+	struct wall_zone zone;
+	struct options o;
 	struct suggestion suggestion = {0};
 	struct operands left;
 	char path[64];
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
+	zone = (struct wall_zone){.utc = o.utc};
 	if (r)
 		return r;
 	suggestion.word = left.at[0];

@@ -91,11 +91,12 @@ static int print_captures(const struct hosts *hosts, const json_t *captures, str
 int cmd_domains(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(json_decrefp) json_t *list = NULL;
-	struct wall_zone zone = {0};
-	const struct option_def defs[] = {OPTION_UTC(zone)};
+	struct wall_zone zone;
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 0, 0), printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), printed;
 
+	zone = (struct wall_zone){.utc = o.utc};
 	r = r ? r : hosts_list(&ctl->hosts, "/v1/domains", "domains", &list);
 	if (!list)
 		return r;
@@ -124,11 +125,12 @@ int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(json_decrefp) json_t *list = NULL;
 	CLEANUP(freep) char *path = NULL;
 	struct hosts hosts = ctl->hosts;
-	struct wall_zone zone = {0};
-	const struct option_def defs[] = {OPTION_UTC(zone)};
+	struct wall_zone zone;
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 0, 1), printed;
+	int r = options_parse(ctl, argc, argv, &o, &left), printed;
 
+	zone = (struct wall_zone){.utc = o.utc};
 	r = r ? r : captures_path(&hosts, left.n ? left.at[0] : NULL, &path);
 	r = r ? r : hosts_list(&hosts, path, "captures", &list);
 	if (!list)
@@ -160,10 +162,10 @@ int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(freep) char *body = NULL;
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	struct hosts hosts = ctl->hosts;
-	const char *note = NULL, *domain;
-	const struct option_def defs[] = {{"--note", NULL, &note, NULL}};
+	const char *domain;
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
 	if (r)
 		return r;
@@ -172,9 +174,9 @@ int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
 	if (r)
 		return r;
 	path = domain_path(&h, domain, "captures");
-	body = snapshot_body(note);
+	body = snapshot_body(o.note);
 	if (!path || !body)
-		return note && path ? say_usage(argv[0], "the note is not UTF-8 text") : say_memory();
+		return o.note && path ? say_usage(argv[0], "the note is not UTF-8 text") : say_memory();
 	r = http_json(&h, "POST", path, body, &capture);
 	if (r)
 		return r;

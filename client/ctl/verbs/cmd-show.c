@@ -450,10 +450,11 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 	static const struct selection all = {0};
 	struct operands left;
 	struct trace_source t;
-	struct wall_zone zone = {0};
-	const struct option_def defs[] = {OPTION_UTC(zone)};
-	int r = options_parse(argc, argv, defs, 1, &left, 1, 1);
+	struct wall_zone zone;
+	struct options o;
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
+	zone = (struct wall_zone){.utc = o.utc};
 	if (r)
 		return r;
 	trace_source_parse(&t, &ctl->hosts, left.at[0], false);

@@ -182,7 +182,8 @@ int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
 	CLEANUP(stats_deinit) struct stats stats = {.period = &args.timing.period};
 	const struct consumer consumer = {.streams = stats_streams, .events = stats_events, .context = &stats};
-	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, false), printed;
+	struct options o;
+	int r = trace_args_parse(&args, ctl, argc, argv, &o), printed;
 
 	if (r)
 		return r;

@@ -298,15 +298,12 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
 	CLEANUP(threads_deinit) struct threads t = {.timing = &args.timing};
-	const char *longest = NULL;
-	const struct option_def own[] = {
-		{"--label", NULL, &t.label, NULL},
-		{"--longest", NULL, &longest, NULL},
-		{"--unresolved", NULL, NULL, &t.unresolved},
-	};
-	int r = trace_args_parse(&args, ctl, argc, argv, own, ARRAY_SIZE(own), false), printed;
+	struct options o;
+	int r = trace_args_parse(&args, ctl, argc, argv, &o), printed;
 
-	r = r ? r : take_most(&t, longest, argv[0]);
+	t.label = o.label;
+	t.unresolved = o.unresolved;
+	r = r ? r : take_most(&t, o.longest, argv[0]);
 	if (r)
 		return r;
 	if (!modeller_init(&t.modeller, &args.timing.period, false))

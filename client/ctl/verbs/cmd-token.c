@@ -15,7 +15,6 @@
 #include "http.h"
 #include "json.h"
 #include "options.h"
-#include "subverbs.h"
 #include "table.h"
 #include "token-file.h"
 #include "verbs.h"
@@ -122,19 +121,18 @@ static int print_new(const struct http *h, const json_t *answer)
 	return stdout_verdict();
 }
 
-static int token_new(const struct ctl *ctl, int argc, char **argv)
+int token_new(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(json_decrefp) json_t *answer = NULL;
 	CLEANUP(freep) char *body = NULL;
-	const char *scope = "read=*", *days_text = NULL;
-	const struct option_def defs[] = {{"--scope", NULL, &scope, NULL}, {"--days", NULL, &days_text, NULL}};
+	struct options o;
 	struct operands left;
 	long days;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
-	r = r ? r : parse_days(days_text, &days);
-	r = r ? r : new_body(left.at[0], scope, days, &body);
+	r = r ? r : parse_days(o.days, &days);
+	r = r ? r : new_body(left.at[0], o.scope ? o.scope : "read=*", days, &body);
 	r = r ? r : open_local(&h, ctl);
 	r = r ? r : http_json(&h, "POST", "/v1/tokens", body, &answer);
 	if (r)
@@ -190,15 +188,16 @@ static int print_list(const json_t *tokens, struct wall_zone *zone)
 	return table_print(&t);
 }
 
-static int token_list(const struct ctl *ctl, int argc, char **argv)
+int token_list(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(json_decrefp) json_t *list = NULL;
-	struct wall_zone zone = {0};
-	const struct option_def defs[] = {OPTION_UTC(zone)};
+	struct wall_zone zone;
+	struct options o;
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 0, 0);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
+	zone = (struct wall_zone){.utc = o.utc};
 	r = r ? r : open_local(&h, ctl);
 	r = r ? r : http_json(&h, NULL, "/v1/tokens", NULL, &list);
 	if (r)
@@ -206,14 +205,15 @@ static int token_list(const struct ctl *ctl, int argc, char **argv)
 	return ctl->json ? json_print(list) : print_list(json_object_get(list, "tokens"), &zone);
 }
 
-static int token_revoke(const struct ctl *ctl, int argc, char **argv)
+int token_revoke(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(json_decrefp) json_t *answer = NULL;
 	struct operands left;
+	struct options o;
 	char path[64];
 	const char *id;
-	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1);
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
 	if (r)
 		return r;
@@ -229,11 +229,4 @@ static int token_revoke(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	answer = json_pack("{ss, sb}", "id", id, "revoked", true);
 	return answer ? json_print(answer) : say_memory();
-}
-
-int cmd_token(const struct ctl *ctl, int argc, char **argv)
-{
-	static const struct subverb verbs[] = {{"new", token_new}, {"list", token_list}, {"revoke", token_revoke}};
-
-	return subverbs_run(ctl, "token", ": new, list or revoke", verbs, ARRAY_SIZE(verbs), argc, argv);
 }

@@ -212,19 +212,17 @@ static int show(struct view *v, const char *file, const char *operand)
 int cmd_view(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(view_deinit) struct view v = {.ctl = ctl, .verb = argv[0], .out = {.fd = -1}};
-	struct timing_options options = {0};
-	const char *file = NULL;
-	struct selection s = {.all = true};
-	const struct option_def defs[] = {
-		SELECTION_OPTIONS(s),
-		PERIOD_OPTIONS(options),
-		{"--output", "-o", &file, NULL},
-	};
+	struct selection s;
 	struct timing timing = {0};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, TRACES_MAX);
+	struct options o;
+	const char *file;
+	int r = options_parse(ctl, argc, argv, &o, &left);
 
-	r = r ? r : timing_parse(&timing, &options, TIME_GUEST, argv[0]);
+	s = selection_of(&o);
+	s.all = true;
+	file = o.output;
+	r = r ? r : timing_parse(&timing, &o, TIME_GUEST, argv[0]);
 	if (r)
 		return r;
 	if (left.n == 2 && strcmp(left.at[0], "-") == 0 && strcmp(left.at[1], "-") == 0)

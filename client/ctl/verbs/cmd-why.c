@@ -246,11 +246,12 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
 	CLEANUP(query_deinit) struct query a = {0};
-	const struct option_def own[] = {{"--all", NULL, NULL, &a.all}};
-	int r = trace_args_parse(&args, ctl, argc, argv, own, ARRAY_SIZE(own), true), printed;
+	struct options o;
+	int r = trace_args_parse(&args, ctl, argc, argv, &o), printed;
 
 	if (r)
 		return r;
+	a.all = o.all;
 	a.period = &args.timing.period;
 	if (!modeller_init(&a.modeller, &args.timing.period, true))
 		return say_memory();

@@ -2,9 +2,8 @@
  * `mprofctl complete -- WORD...`: print the candidates for the last WORD of a command line. The
  * shell scripts in completion/ run it.
  *
- * The candidates come from the help texts: every verb, option and value that the help names can be
- * completed. So there is no second list to maintain. The line `:files` tells the scripts to offer
- * files, too.
+ * The candidates come from mprofctl.options: every verb, option and value of it can be completed. The line `:files`
+ * tells the scripts to offer files, too.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -21,7 +20,6 @@
 #include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
-#include "help.h"
 #include "hosts-file.h"
 #include "hosts.h"
 #include "http.h"
@@ -43,88 +41,6 @@ struct offer {
 };
 
 /*
- * Set *LINE and *LEN to the next line of *TEXT, without its newline, and move *TEXT behind it.
- * Return false at the end of the text.
- */
-static bool help_line_next(const char **text, const char **line, size_t *len)
-{
-	*line = *text;
-	*len = strcspn(*text, "\n");
-	*text += *len + ((*text)[*len] == '\n');
-	return *line != *text;
-}
-
-/* Return true if the help's line describes an option. */
-static bool help_line_is_option(const char *line, size_t len)
-{
-	return len > 3 && strncmp(line, "  -", 3) == 0;
-}
-
-/*
- * Return the description in LINE, an option's line of the help: the text behind the gap of two
- * spaces, or the next line if there is no gap. Set *WHAT_LEN to its length.
- */
-static const char *help_line_what(const char *line, size_t len, size_t *what_len)
-{
-	const char *gap = memmem(line + 2, len - 2, "  ", 2), *text = line + len;
-
-	if (!gap && *text++) {
-		len = strcspn(text, "\n");
-		gap = text;
-		line = text;
-	}
-	if (!gap)
-		gap = line + len;
-	*what_len = len - (size_t)(gap - line);
-	while (*what_len && *gap == ' ') {
-		gap++;
-		--*what_len;
-	}
-	return gap;
-}
-
-/* Return the length of WORD, which ends at a space, comma or newline. */
-static size_t help_word_len(const char *word)
-{
-	return strcspn(word, " ,\n");
-}
-
-/* Return true if WORD is a name in capitals, as `URL`, or several words to choose from, as `a|b`. */
-static bool is_value(const char *word)
-{
-	return (word[0] >= 'A' && word[0] <= 'Z') ||
-	       (word[0] >= 'a' && word[0] <= 'z' && word[strspn(word, "abcdefghijklmnopqrstuvwxyz")] == '|');
-}
-
-/*
- * Return the help's name for the value of the option NAME in the help TEXT: the word behind the
- * option, as in `--host URL` or `--time wall|guest`. The result is not cut at the word's end. Return
- * NULL if the option takes no value.
- */
-static const char *value_in(const char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	while (text && (text = strstr(text, name))) {
-		text += len;
-		if (text[0] == ' ' && is_value(text + 1))
-			return text + 1;
-	}
-	return NULL;
-}
-
-/* As value_in(), in the help of VERB and then in the help of mprofctl. VERB may be NULL. */
-static const char *help_value(const char *verb, const char *option)
-{
-	const char *value;
-
-	if (strcmp(option, "-o") == 0)
-		option = "--output";
-	value = verb ? value_in(help_text(verb), option) : NULL;
-	return value ? value : value_in(help_text(NULL), option);
-}
-
-/*
  * Errors print nothing, because a message would appear in the middle of the user's command line.
  *
  * Guests choose their own names, and the shell inserts a candidate into the command line. So only
@@ -134,21 +50,18 @@ static const char *help_value(const char *verb, const char *option)
 /* Most seconds to wait for the daemon while the user waits for candidates. */
 #define PATIENCE_S 2
 
-/*
- * Print TEXT of LEN bytes as a candidate if it begins with O->word. WHAT is its description,
- * WHAT_LEN bytes.
- */
-static void offer_text(const struct offer *o, const char *text, size_t len, const char *what, size_t what_len)
+/* Print TEXT of LEN bytes as a candidate if it begins with O->word. WHAT is its description. */
+static void offer_text(const struct offer *o, const char *text, size_t len, const char *what)
 {
 	if (strncmp(text, o->word, strlen(o->word)) != 0 || strlen(o->word) > len)
 		return;
-	printf("%.*s%.*s\t%.*s\n", (int)(o->word - o->kept), o->kept, (int)len, text, (int)what_len, what);
+	printf("%.*s%.*s\t%s\n", (int)(o->word - o->kept), o->kept, (int)len, text, what);
 }
 
-/* As offer_text(), with strings that end with NUL. */
+/* As offer_text(), with a string that ends with NUL. */
 static void offer_word(const struct offer *o, const char *word, const char *what)
 {
-	offer_text(o, word, strlen(word), what, strlen(what));
+	offer_text(o, word, strlen(word), what);
 }
 
 /* ---- candidates from the daemon */
@@ -250,173 +163,75 @@ static void offer_remote(const struct offer *o, const struct hosts *hosts, bool 
 	}
 }
 
-/* An option instead of a verb. */
-#define STDIO_PROXY "--stdio-proxy"
-
 struct completion {
 	struct offer offer;
-	const char *verb; /* verb in front of the word to complete, or NULL */
+	/* The verb in front of the word to complete, or the verb behind it. VERB_NONE if there is none. */
+	enum verb_number verb;
+	bool unknown; /* the word in front is no verb */
 	struct hosts hosts;
-	/* Option whose value is to be completed, or NULL if the word is no value. */
-	const char *option;
-	size_t operands; /* number of operands between the verb and the word */
-	bool dashes;	 /* "--" was given, so no word behind it is an option */
+	struct options options;		 /* the options in front of the word that every verb has */
+	const struct option_row *option; /* the option whose value is to be completed; NULL if the word is no value */
+	size_t operands;		 /* number of operands between the verb and the word */
+	bool dashes;			 /* "--" was given, so no word behind it is an option */
 };
-
-/* Offer all options that LINE, an option's line of the help, describes. */
-static void offer_line(const struct completion *c, const char *line, size_t len)
-{
-	const char *at = line + 2, *what;
-	size_t n, what_len;
-
-	what = help_line_what(line, len, &what_len);
-	while (at < line + len && *at == '-') {
-		n = help_word_len(at);
-		offer_text(&c->offer, at, n, what, what_len);
-		at += n;
-		if (at[0] == ' ' && is_value(at + 1))
-			at += 1 + strcspn(at + 1, " \n");
-		at += strspn(at, ", ");
-		if (at[-1] != ' ' || (at[-2] == ' ' && at[-3] == ' '))
-			return;
-	}
-}
-
-/* Offer NAME, an option that the help of mprofctl describes. */
-static void offer_common(const struct completion *c, const char *name)
-{
-	const char *text = help_text(NULL), *line, *what;
-	size_t len, what_len, n = strlen(name);
-
-	while (help_line_next(&text, &line, &len)) {
-		const char *at = memmem(line, len, name, n);
-
-		/* A line can describe several options. */
-		what = help_line_is_option(line, len) ? help_line_what(line, len, &what_len) : NULL;
-		if (what && at && at < what && at[-1] == ' ' && at[n] == ' ')
-			offer_text(&c->offer, name, n, what, what_len);
-	}
-}
 
 static void offer_options(const struct completion *c)
 {
-	const char *text = c->verb ? help_text(c->verb) : NULL, *line;
-	const struct exporter *e;
-	size_t len;
+	enum verb_number verbs[] = {c->verb, VERB_NONE};
 
-	while (text && help_line_next(&text, &line, &len))
-		if (help_line_is_option(line, len))
-			offer_line(c, line, len);
-	for (size_t i = 0; c->verb && strcmp(c->verb, "export") == 0 && (e = exporter_at(i)); i++)
-		for (size_t k = 0; e->options && e->options[k].name; k++)
-			offer_word(&c->offer, e->options[k].name, e->name);
-	for (size_t i = 0; common_options[i]; i++)
-		offer_common(c, common_options[i]);
-	if (!c->verb)
-		offer_common(c, STDIO_PROXY);
-}
+	for (size_t i = c->verb ? 0 : 1; i < ARRAY_SIZE(verbs); i++) {
+		for (size_t k = 0; k < verb_rows[verbs[i]].n_options; k++) {
+			const struct option_row *row = &verb_rows[verbs[i]].options[k];
 
-/*
- * Offer the verbs. The help of mprofctl lists them before the options. The description of a verb
- * begins in column COLUMN, in the verb's line or in a later line.
- */
-static void offer_verbs(const struct completion *c)
-{
-	const size_t column = 27;
-	const char *text = help_text(NULL), *line, *verb = NULL;
-	size_t len, n = 0;
-
-	while (help_line_next(&text, &line, &len) && strncmp(line, "Options", 7) != 0) {
-		if (len > 2 && strncmp(line, "  ", 2) == 0 && line[2] >= 'a' && line[2] <= 'z') {
-			if (verb)
-				offer_text(&c->offer, verb, n, "", 0);
-			verb = line + 2;
-			n = help_word_len(verb);
-		}
-		if (verb && len > column && strncmp(line + column - 2, "  ", 2) == 0) {
-			offer_text(&c->offer, verb, n, line + column, len - column);
-			verb = NULL;
+			if (c->verb && strcmp(row->name, "--stdio-proxy") == 0)
+				continue; /* it is instead of a verb */
+			if (row->letter)
+				offer_word(&c->offer, row->letter, row->what);
+			offer_word(&c->offer, row->name, row->what);
 		}
 	}
-	if (verb)
-		offer_text(&c->offer, verb, n, "", 0);
+}
+
+/* Offer the verbs, or those behind C->verb. */
+static void offer_verbs(const struct completion *c)
+{
+	for (size_t i = VERB_NONE + 1; i < VERBS; i++) {
+		const struct verb_row *row = &verb_rows[i];
+
+		if (!c->verb && !row->behind)
+			offer_word(&c->offer, row->name, row->what);
+		else if (c->verb && row->behind && strcmp(row->name, verb_rows[c->verb].name) == 0)
+			offer_word(&c->offer, row->behind, row->what);
+	}
 }
 
 /* ---- choosing the candidates */
 
-static bool has_word(const char *words, size_t len, const char *word)
+/* Offer the WORDS, with `|` between, and the things of KINDS, a sum of enum operand_kind. */
+static void offer_kinds(const struct completion *c, const char *words, unsigned int kinds)
 {
-	return memmem(words, len, word, strlen(word));
-}
-
-/*
- * Offer the values that KINDS allows. KINDS is a part of a usage line, LEN bytes: kinds of traces
- * as in "FILE|-|DOMAIN", or literal words as in "dump|identify".
- */
-static void offer_kinds(const struct completion *c, const char *kinds, size_t len)
-{
-	/* GOOD and BAD stand for any trace */
-	bool both = has_word(kinds, len, "GOOD") || has_word(kinds, len, "BAD");
-	size_t n;
-
-	if (both || has_word(kinds, len, "FILE") || has_word(kinds, len, "PATH") || has_word(kinds, len, "DIR"))
+	if (kinds & OPERAND_FILE)
 		puts(":files");
-	for (; len && *kinds >= 'a' && *kinds <= 'z'; kinds += n, len -= n) {
-		n = strcspn(kinds, "|] \n");
-		n = n < len ? n : len;
-		offer_text(&c->offer, kinds, n, "", 0);
-		n += n < len && kinds[n] == '|';
+	while (*words) {
+		size_t n = strcspn(words, "|");
+
+		offer_text(&c->offer, words, n, "");
+		words += n + (words[n] == '|');
 	}
-	offer_remote(&c->offer, &c->hosts, both || has_word(kinds, len, "DOMAIN"),
-		     both || has_word(kinds, len, "CAPTURE"));
+	offer_remote(&c->offer, &c->hosts, kinds & OPERAND_DOMAIN, kinds & OPERAND_CAPTURE);
 }
 
-/*
- * A help text can begin with several usage lines for the same verb. TEXT is in the first of them.
- * Offer values for the first operand of the lines after it.
- */
-static void offer_further(const struct completion *c, const char *text)
-{
-	static const char before[] = "       mprofctl ";
-	size_t verb = strlen(c->verb);
-
-	while ((text = strchr(text, '\n')) && strncmp(++text, before, sizeof(before) - 1) == 0) {
-		text += sizeof(before) - 1;
-		if (strncmp(text, c->verb, verb) == 0 && text[verb] == ' ')
-			offer_kinds(c, text + verb + 1, strcspn(text + verb + 1, " \n"));
-	}
-}
-
-/*
- * Offer values for the operand to complete, which is number C->operands in the verb's usage line.
- * If the last operand of the usage ends with "...", it also stands for all later operands.
- */
+/* Offer values for the operand to complete, which is number C->operands of the verb. */
 static void offer_operand(const struct completion *c)
 {
-	const char *at = help_text(c->verb);
-	size_t len, count = 0;
+	const struct verb_row *verb = &verb_rows[c->verb];
+	const struct operand_row *last = verb->operands ? &verb->operands[verb->n_operands - 1] : NULL;
 
-	at = at ? strstr(at, c->verb) : NULL;
-	if (!at)
+	if (c->operands < verb->n_operands)
+		last = &verb->operands[c->operands];
+	else if (!last || !last->repeats)
 		return;
-	for (at += strlen(c->verb); *at == ' '; at += len) {
-		at += 1 + (at[1] == '[');
-		len = strcspn(at, " \n");
-		if (at[0] == '-' && at[1] && at[1] != '|') {
-			/* Skip an option and its value. */
-			if (at[len - 1] != ']' && at[len] == ' ')
-				len += 1 + strcspn(at + len + 1, " \n");
-			continue;
-		}
-		if (strncmp(at, "OPTION", 6) == 0)
-			continue;
-		if (count++ == c->operands || (len > 3 && strncmp(at + len - 3, "...", 3) == 0)) {
-			offer_kinds(c, at, len);
-			if (!c->operands)
-				offer_further(c, at);
-			return;
-		}
-	}
+	offer_kinds(c, last->words, last->kinds);
 }
 
 /* Move C->offer.word behind the last comma, to complete only the last item of a list. */
@@ -437,68 +252,91 @@ static void offer_host_name(void *context, const char *name, const char *address
 
 static void offer_value(struct completion *c)
 {
-	const char *value = help_value(c->verb, c->option);
+	const struct option_row *row = c->option;
 	const struct exporter *e;
 
-	if (strcmp(c->option, "--host") == 0) {
+	if (row->is_list)
+		begin_item(c);
+	if (strcmp(row->name, "--host") == 0) {
 		begin_item(c);
 		hosts_file_each(offer_host_name, &c->offer);
-	} else if (strcmp(c->option, "--event") == 0) {
-		begin_item(c);
+	} else if (strcmp(row->name, "--event") == 0) {
 		for (size_t i = 0; i < MPROF_EVENT_IDS; i++)
 			offer_word(&c->offer, mprof_event_name((uint8_t)i), "");
-	} else if (c->verb && strcmp(c->verb, "export") == 0 && strcmp(c->option, "--to") == 0) {
+	} else if (c->verb == VERB_EXPORT && strcmp(row->name, "--to") == 0) {
 		for (size_t i = 0; (e = exporter_at(i)); i++)
 			offer_word(&c->offer, e->name, e->what);
-	} else if (value) {
-		offer_kinds(c, value, help_word_len(value));
+	} else {
+		offer_kinds(c, row->words ? row->words : "", row->kinds);
 	}
 }
 
-/* If OPTION is an option of struct hosts, store its VALUE in HOSTS. */
-static void keep_value(struct hosts *hosts, const char *option, size_t len, const char *value)
+/* Return the option of VERB, or of every verb, that WORD of LEN bytes names and that takes a value. */
+static const struct option_row *find_option(enum verb_number verb, const char *word, size_t len)
 {
-	const struct {
-		const char *name;
-		const char **slot;
-	} options[] = {
-		{"--host", &hosts->list}, {"--ca", &hosts->ca},	      {"--cert", &hosts->cert},
-		{"--key", &hosts->key},	  {"--token", &hosts->token},
-	};
+	enum verb_number verbs[] = {verb, VERB_NONE};
 
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-		if (strlen(options[i].name) == len && memcmp(options[i].name, option, len) == 0)
-			*options[i].slot = value;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		for (size_t k = 0; k < verb_rows[verbs[i]].n_options; k++) {
+			const struct option_row *row = &verb_rows[verbs[i]].options[k];
+
+			if (row->value && ((strlen(row->name) == len && memcmp(row->name, word, len) == 0) ||
+					   (row->letter && len == 2 && memcmp(row->letter, word, len) == 0)))
+				return row;
+		}
+	}
+	return NULL;
+}
+
+/* Keep VALUE of the option ROW, if the daemons depend on it. */
+static void keep_value(struct completion *c, const struct option_row *row, const char *value)
+{
+	const struct verb_row *all = &verb_rows[VERB_NONE];
+
+	if (row >= all->options && row < all->options + all->n_options)
+		option_set(&c->options, row, value);
+}
+
+/* Update C for WORD, a word in front of the one to complete, which is no option. */
+static void read_operand(struct completion *c, const char *word)
+{
+	enum verb_number verb = c->verb;
+
+	if (verb && !verb_rows[verb].has_verbs) {
+		c->operands++;
+		return;
+	}
+	c->verb = verb ? verb_find(verb_rows[verb].name, word) : verb_find(word, NULL);
+	c->unknown |= !c->verb;
 }
 
 /* Update C for WORD, a word in front of the one to complete. */
 static void read_word(struct completion *c, const char *word)
 {
+	size_t len = strcspn(word, "=");
+
 	if (strcmp(word, "=") == 0) {
 		return; /* some shells split --option=VALUE into three words */
 	} else if (c->option) {
-		keep_value(&c->hosts, c->option, strlen(c->option), word);
+		keep_value(c, c->option, word);
 		c->option = NULL;
 	} else if (!c->dashes && strcmp(word, "--") == 0) {
 		c->dashes = true;
 	} else if (!c->dashes && word[0] == '-' && word[1]) {
-		const char *equals = strchr(word, '=');
+		const struct option_row *row = find_option(c->verb, word, len);
 
-		if (equals)
-			keep_value(&c->hosts, word, (size_t)(equals - word), equals + 1);
-		else if (help_value(c->verb, word))
-			c->option = word;
-	} else if (!c->verb) {
-		c->verb = word;
+		if (row && word[len])
+			keep_value(c, row, word + len + 1);
+		else
+			c->option = row;
 	} else {
-		c->operands++;
+		read_operand(c, word);
 	}
 }
 
 int cmd_complete(const struct ctl *ctl, int argc, char **argv)
 {
 	struct completion c = {.hosts = ctl->hosts};
-	CLEANUP(freep) char *option = NULL;
 	const char *equals;
 	int i = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
 
@@ -506,20 +344,20 @@ int cmd_complete(const struct ctl *ctl, int argc, char **argv)
 		return say_usage(NULL, "complete: an argument is missing");
 	for (; i < argc - 1; i++)
 		read_word(&c, argv[i]);
+	if (c.unknown)
+		return CTL_OK;
+	options_hosts(&c.options, &c.hosts);
 	c.offer.kept = c.offer.word = strcmp(argv[i], "=") == 0 ? "" : argv[i];
 	equals = strchr(c.offer.word, '=');
 	if (!c.option && !c.dashes && strncmp(c.offer.word, "--", 2) == 0 && equals) {
-		option = strndup(c.offer.word, (size_t)(equals - c.offer.word));
-		c.option = option;
+		c.option = find_option(c.verb, c.offer.word, (size_t)(equals - c.offer.word));
 		c.offer.word = equals + 1;
 	}
-	if (c.verb && !help_text(c.verb))
-		return CTL_OK;
 	if (c.option)
 		offer_value(&c);
 	else if (!c.dashes && c.offer.word[0] == '-')
 		offer_options(&c);
-	else if (!c.verb)
+	else if (!c.verb || verb_rows[c.verb].has_verbs)
 		offer_verbs(&c);
 	else
 		offer_operand(&c);

@@ -2,16 +2,9 @@
 #ifndef CTL_HELP_H
 #define CTL_HELP_H
 
-#include <stdbool.h>
+#include "options.h"
 
-/*
- * Print the help of VERB, or of the program if VERB is NULL. Return false if there is no such verb.
- */
-bool help_print(const char *verb);
-/*
- * Return the constant text that help_print() prints. Lists that help_print() makes at run time are
- * not in it. Return NULL if there is no such verb.
- */
-const char *help_text(const char *verb);
+/* Print the help of VERB, or of the program if VERB is VERB_NONE. */
+void help_print(enum verb_number verb);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The verbs of mprofctl. A verb is `int cmd_<verb>(const struct ctl *ctl, int argc, char **argv)`. argv[0] is
- * the verb's name. The return value is an exit code.
+ * The verbs of mprofctl; mem.h has those of `mprofctl mem`. A verb is `int cmd_<verb>(const struct ctl *ctl, int argc, char **argv)`.
+ * argv[0] is the verb's name, or the name of the verb in front of it. The return value is an exit code.
  */
 #ifndef CTL_VERBS_H
 #define CTL_VERBS_H
@@ -22,8 +22,9 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv);
 int cmd_bundle(const struct ctl *ctl, int argc, char **argv);
 int cmd_export(const struct ctl *ctl, int argc, char **argv);
 int cmd_dump(const struct ctl *ctl, int argc, char **argv);
-int cmd_mem(const struct ctl *ctl, int argc, char **argv);
-int cmd_token(const struct ctl *ctl, int argc, char **argv);
+int token_new(const struct ctl *ctl, int argc, char **argv);
+int token_list(const struct ctl *ctl, int argc, char **argv);
+int token_revoke(const struct ctl *ctl, int argc, char **argv);
 int cmd_hosts(const struct ctl *ctl, int argc, char **argv);
 int cmd_fleet(const struct ctl *ctl, int argc, char **argv);
 
