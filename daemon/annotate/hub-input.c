@@ -106,7 +106,7 @@ static int put_streams(struct input *in, int64_t capture)
 	if (r == 0)
 		r = reader_capture(in->reader, capture, note_run, in);
 	if (r == 0)
-		r = reader_capture_ranges(in->reader, capture, note_range, in);
+		r = reader_capture_ranges(in->reader, capture, note_range, in, NULL);
 	if (r == 0)
 		r = reader_streams(in->reader, in->run, note_stream, in);
 	head.streams = in->n;

@@ -87,14 +87,20 @@ static int read_list(struct reader *r, int64_t capture, struct range_list *list)
 	return range_list_read(list, s, 0, capture, sqlite3_column_int(s, 2) != 0);
 }
 
+/* Return whether the capture of LIST may have had streams of which nothing is left. */
+static bool list_lacks(struct reader *r, int64_t capture, const struct range_list *list)
+{
+	if (list->state == RANGE_LIST_DAMAGED)
+		(void)reader_note_damage(r, (struct reader_source){.capture = capture}, 0);
+	return list->state == RANGE_LIST_LACKS || list->state == RANGE_LIST_DAMAGED;
+}
+
 int reader_capture_lacks(struct reader *r, int64_t capture, bool *lacks)
 {
 	CLEANUP(range_list_deinit) struct range_list list = {0};
 	int rc = read_list(r, capture, &list);
 
-	*lacks = rc == 0 && (list.state == RANGE_LIST_LACKS || list.state == RANGE_LIST_DAMAGED);
-	if (rc == 0 && list.state == RANGE_LIST_DAMAGED)
-		(void)reader_note_damage(r, (struct reader_source){.capture = capture}, 0);
+	*lacks = rc == 0 && list_lacks(r, capture, &list);
 	return rc;
 }
 
@@ -269,16 +275,16 @@ static int pass_range(struct reader *r, int64_t capture, const struct found_rang
 	return call(context, &passed);
 }
 
-static int capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context)
+static int capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context, bool *lacks)
 {
 	CLEANUP(range_list_deinit) struct range_list list = {0};
 	CLEANUP(found_ranges_free) struct found_ranges found = {0};
 	int rc = read_list(r, capture, &list);
 
-	if (rc == 0 && list.state == RANGE_LIST_DAMAGED)
-		(void)reader_note_damage(r, (struct reader_source){.capture = capture}, 0);
-	if (rc == 0)
-		rc = find_rows(r, capture, &list, &found);
+	if (rc != 0)
+		return rc;
+	*lacks = list_lacks(r, capture, &list);
+	rc = find_rows(r, capture, &list, &found);
 	if (rc == 0)
 		rc = find_missing(r, capture, &list, &found);
 	if (rc == 0 && found.n)
@@ -288,15 +294,16 @@ static int capture_ranges(struct reader *r, int64_t capture, reader_range_call *
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context)
+int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context, bool *lacks)
 {
+	bool unused;
 	/* The list and the rows are read as one commit left them. */
 	bool alone = !r->db || sqlite3_get_autocommit(r->db);
 	int rc = alone ? reader_begin(r) : 0;
 
 	if (rc != 0)
 		return rc;
-	rc = capture_ranges(r, capture, call, context);
+	rc = capture_ranges(r, capture, call, context, lacks ? lacks : &unused);
 	if (alone)
 		reader_end(r);
 	return rc;

@@ -190,18 +190,29 @@ static json_t *json_marks(const char *text)
 	return json_is_array(marks) ? TAKE_PTR(marks) : json_array();
 }
 
+/* Return C as a Capture of the API, without its streams; NULL without memory. */
+static json_t *capture_row(const struct reader_capture *c)
+{
+	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:[], s:o}", "id",
+			 (json_int_t)c->capture.id, "run", (json_int_t)c->capture.run, "domain", json_text(c->name),
+			 "uuid", json_text(c->uuid), "kind", json_text(c->capture.kind), "time",
+			 json_time(c->capture.real), "mono", json_ns(c->capture.mono), "pinned", (int)c->capture.pinned,
+			 "note", json_text(c->capture.note), "marks", json_marks(c->capture.marks), "version",
+			 (json_int_t)c->capture.version, "streams", "time_corrected",
+			 json_corrected(c->capture.real, c->correction));
+}
+
 static int take_capture(void *context, const struct reader_capture *c)
 {
 	json_t **json = context;
 
-	*json = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:[], s:o}", "id",
-			  (json_int_t)c->capture.id, "run", (json_int_t)c->capture.run, "domain", json_text(c->name),
-			  "uuid", json_text(c->uuid), "kind", json_text(c->capture.kind), "time",
-			  json_time(c->capture.real), "mono", json_ns(c->capture.mono), "pinned",
-			  (int)c->capture.pinned, "note", json_text(c->capture.note), "marks",
-			  json_marks(c->capture.marks), "version", (json_int_t)c->capture.version, "streams",
-			  "time_corrected", json_corrected(c->capture.real, c->correction));
+	*json = capture_row(c);
 	return *json ? 0 : -ENOMEM;
+}
+
+static int take_captures(void *context, const struct reader_capture *c)
+{
+	return json_array_append_new(context, capture_row(c)) == 0 ? 0 : -ENOMEM;
 }
 
 struct ranges_context {
@@ -226,22 +237,44 @@ static int add_range(void *context, const struct reader_capture_range *range)
 	return json && json_array_append_new(c->array, json) == 0 ? rc : -ENOMEM;
 }
 
+/* Add the streams of the capture to its description JSON. Return what the reader returns. */
+static int add_ranges(struct reader *r, json_t *json)
+{
+	int64_t id = json_integer_value(json_object_get(json, "id"));
+	struct ranges_context c = {.array = json_object_get(json, "streams"), .reader = r, .complete = true};
+	bool lacks = false;
+	int rc = reader_capture_ranges(r, id, add_range, &c, &lacks);
+
+	if (rc == 0 && json_object_set_new(json, "complete", json_boolean(c.complete && !lacks)) < 0)
+		rc = -ENOMEM;
+	return rc;
+}
+
 int json_capture(struct reader *r, int64_t id, json_t **capture)
 {
 	CLEANUP(json_unrefp) json_t *json = NULL;
-	struct ranges_context c = {.reader = r, .complete = true};
-	bool lacks = false;
 	int rc = reader_capture(r, id, take_capture, &json);
 
-	c.array = json_object_get(json, "streams");
 	if (rc == 0)
-		rc = reader_capture_ranges(r, id, add_range, &c);
-	if (rc == 0)
-		rc = reader_capture_lacks(r, id, &lacks);
-	if (rc == 0 && json_object_set_new(json, "complete", json_boolean(c.complete && !lacks)) < 0)
-		rc = -ENOMEM;
+		rc = add_ranges(r, json);
 	if (rc == 0)
 		*capture = TAKE_PTR(json);
+	return rc;
+}
+
+int json_captures(struct reader *r, int64_t run, int64_t before, unsigned limit, json_t *array, int64_t *last)
+{
+	int rc = reader_captures(r, run, before, limit, take_captures, array);
+	size_t n = json_array_size(array);
+
+	*last = n == limit ? json_integer_value(json_object_get(json_array_get(array, n - 1), "id")) : 0;
+	for (size_t i = 0; i < json_array_size(array) && rc == 0;) {
+		rc = add_ranges(r, json_array_get(array, i));
+		if (rc == ARCHIVE_E_ABSENT) /* the capture was deleted since it was listed */
+			rc = json_array_remove(array, i);
+		else
+			i++;
+	}
 	return rc;
 }
 
@@ -293,7 +326,12 @@ int json_guest_fill(struct reader *r, json_t *guest)
 	json_t *streams = json_object_get(guest, "streams"), *stream, *corrected;
 	const char *newest = NULL, *text;
 	size_t i;
-	int rc = json_streams(r, json_integer_value(json_object_get(guest, "run")), streams);
+	struct streams_context c = {
+		.array = streams,
+		.reader = r,
+		.running = strcmp(json_string_value(json_object_get(guest, "state")), "ended") != 0,
+	};
+	int rc = reader_streams(r, json_integer_value(json_object_get(guest, "run")), add_stream, &c);
 
 	json_array_foreach(streams, i, stream)
 	{

@@ -40,6 +40,11 @@ json_t *json_memtrace(const struct memtrace *m);
  * returns.
  */
 int json_capture(struct reader *r, int64_t id, json_t **capture);
+/*
+ * Append at most LIMIT captures with an id below BEFORE to ARRAY, which is empty, as json_capture() makes them, newest first: of all guests
+ * if RUN is 0, else of the guest of RUN. Set *LAST to the id of the last one if LIMIT were found, else to 0. Return what the reader returns.
+ */
+int json_captures(struct reader *r, int64_t run, int64_t before, unsigned limit, json_t *array, int64_t *last);
 
 /* Return G as a Domain of the API, without its streams; NULL without memory. The caller owns it. */
 json_t *json_guest(const struct reader_guest *g);

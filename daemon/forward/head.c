@@ -307,9 +307,7 @@ static int read_capture(struct reader *r, int64_t capture, struct reading *readi
 	int rc = reader_capture(r, capture, on_capture, reading);
 
 	if (rc == 0)
-		rc = reader_capture_ranges(r, capture, on_range, reading);
-	if (rc == 0)
-		rc = reader_capture_lacks(r, capture, &lacks);
+		rc = reader_capture_ranges(r, capture, on_range, reading, &lacks);
 	if (rc == 0 && lacks)
 		rc = note_lacks(reading);
 	if (rc == 0)

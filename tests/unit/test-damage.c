@@ -276,7 +276,7 @@ static void test_vanished(void)
 		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, is_capture ? 9 : 0, &damaged), 0);
 		CHECK(damaged);
 		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
-		CHECK_EQ_INT(reader_capture_ranges(r, 9, check_lost, r),
+		CHECK_EQ_INT(reader_capture_ranges(r, 9, check_lost, r, NULL),
 			     !has_list && strstr(damage_sql, "capture_streams") != NULL);
 		CHECK_EQ_INT(reader_capture_lacks(r, 9, &lacks), 0);
 		CHECK_EQ_INT(lacks, !has_list);
@@ -328,7 +328,7 @@ static struct ranges_seen ranges_of_capture(struct reader *r)
 {
 	struct ranges_seen seen = {0};
 
-	CHECK_EQ_INT(reader_capture_ranges(r, 9, see_range, &seen), 0);
+	CHECK_EQ_INT(reader_capture_ranges(r, 9, see_range, &seen, NULL), 0);
 	return seen;
 }
 

@@ -28,13 +28,6 @@ static void tag_capture(json_t *capture, char etag[ETAG_BYTES])
 		 (long long)json_integer_value(json_object_get(capture, "version")));
 }
 
-static int take_id(void *context, const struct reader_capture *c)
-{
-	json_t *json = json_integer(c->capture.id);
-
-	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
-}
-
 /* Add what the reader found in capture ID to its description JSON (reading-json.h). */
 static int add_reading(struct exchange *x, int64_t id, json_t *json, bool wanted)
 {
@@ -47,31 +40,26 @@ static int add_reading(struct exchange *x, int64_t id, json_t *json, bool wanted
  */
 static enum outcome list_captures(struct exchange *x, int64_t run)
 {
-	CLEANUP(json_unrefp) json_t *ids = json_array(), *captures = json_array();
-	struct reader *r = exchange_reader(x);
+	CLEANUP(json_unrefp) json_t *captures = json_array();
+	json_t *capture, *next = NULL;
 	uint64_t limit, before;
-	json_t *id, *capture, *next = NULL;
+	int64_t last;
 	size_t i;
 	int rc;
 
 	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
 	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before))
 		return OUTCOME_DONE;
-	rc = reader_captures(r, run, (int64_t)before, (unsigned)limit, take_id, ids);
-	json_array_foreach(ids, i, id)
+	rc = json_captures(exchange_reader(x), run, (int64_t)before, (unsigned)limit, captures, &last);
+	json_array_foreach(captures, i, capture)
 	{
 		if (rc == 0)
-			rc = json_capture(r, json_integer_value(id), &capture);
-		if (rc == 0)
-			rc = add_reading(x, json_integer_value(id), capture, false);
-		if (rc == 0)
-			json_array_append_new(captures, capture);
-		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc; /* the capture was deleted since it was listed */
+			rc = add_reading(x, json_integer_value(json_object_get(capture, "id")), capture, false);
 	}
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "");
-	if (json_array_size(ids) == limit)
-		next = json_sprintf("%lld", (long long)json_integer_value(json_array_get(ids, limit - 1)));
+	if (last)
+		next = json_sprintf("%lld", (long long)last);
 	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o?}", "captures", captures, "next", next));
 }
 
@@ -337,7 +325,7 @@ static bool tail_may_go(struct exchange *x, int64_t id)
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter with must be tail.");
 		return false;
 	}
-	rc = with ? 0 : reader_capture_ranges(s.reader, id, see_range, &s);
+	rc = with ? 0 : reader_capture_ranges(s.reader, id, see_range, &s, NULL);
 	if (rc != 0)
 		exchange_reader_problem(x, rc, ABSENT);
 	else if (s.bytes)

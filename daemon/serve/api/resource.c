@@ -303,9 +303,7 @@ bool resource_capture(struct exchange *x, struct resource *res)
 	}
 	if (!load_run(x, res))
 		return false;
-	rc = reader_capture_ranges(exchange_reader(x), res->capture, take_range, &ranges);
-	if (rc == 0)
-		rc = reader_capture_lacks(exchange_reader(x), res->capture, &lacks);
+	rc = reader_capture_ranges(exchange_reader(x), res->capture, take_range, &ranges, &lacks);
 	res->lacks |= lacks;
 	if (rc != 0)
 		exchange_reader_problem(x, rc, "The capture was deleted meanwhile.");

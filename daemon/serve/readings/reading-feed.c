@@ -78,7 +78,7 @@ int feed_open(struct feed *f, struct reader *reader, struct scratch *scratch, in
 	}
 	rc = reader_capture(reader, capture, note_run, &run);
 	if (rc == 0)
-		rc = reader_capture_ranges(reader, capture, note_range, f);
+		rc = reader_capture_ranges(reader, capture, note_range, f, NULL);
 	if (rc == 0)
 		rc = f->n ? reader_streams(reader, run, note_stream, f) : ARCHIVE_E_ABSENT;
 	for (uint32_t i = 0; i < f->n && rc == 0; i++) {
