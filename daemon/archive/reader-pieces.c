@@ -9,13 +9,13 @@
 int reader_note_damage(struct reader *r, struct reader_source source, uint64_t sequence)
 {
 	r->met_damage = true;
-	r->damage = (struct reader_damage){source.stream, sequence, source.capture};
+	r->damage = (struct reader_damage){.stream = source.stream, .sequence = sequence, .capture = source.capture};
 	return ARCHIVE_E_DAMAGED;
 }
 
 int reader_damaged(struct reader *r, int rc, struct reader_source source, uint64_t sequence)
 {
-	if (rc == -EBADMSG || rc == ARCHIVE_E_DAMAGED)
+	if (rc == -EBADMSG || (rc == ARCHIVE_E_DAMAGED && !(r->met_damage && r->damage.table)))
 		reader_note_damage(r, source, sequence);
 	return rc;
 }

@@ -10,6 +10,7 @@
 #include "codec.h"
 #include "database.h"
 #include "reader.h"
+#include "row-sum.h"
 #include "space.h"
 #include "statement.h"
 
@@ -42,6 +43,7 @@ struct reader {
 	unsigned running; /* number of statements that were begun and not reset */
 	uint64_t since;	  /* begin of the open transaction, CLOCK_MONOTONIC ns; 0 = none is open */
 	uint64_t longest;
+	bool met_row; /* the statement that fails has met a damaged row (reader-rows.c) */
 	bool met_damage;
 	struct reader_damage damage; /* the last damage that was found, valid if MET_DAMAGE */
 };
@@ -68,6 +70,9 @@ bool reader_range_holds(sqlite3_stmt *s, struct reader_source source);
  * reader_take_damage(). Return RC.
  */
 int reader_damaged(struct reader *r, int rc, struct reader_source source, uint64_t sequence);
+
+/* Give R's connection the views that check rows. Return SQLite's result. */
+int reader_rows_define(struct reader *r);
 
 /* Do as statement_get(), but open the archive first if it is not open. */
 int reader_statement(struct reader *r, enum reader_statement which, size_t n, const int64_t *values, sqlite3_stmt **sp);

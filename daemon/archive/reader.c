@@ -25,8 +25,12 @@ static const char *const sql[S_STATEMENTS] = {
 
 static int on_error(void *context, int result)
 {
-	const struct reader *r = context;
+	struct reader *r = context;
 
+	if (r->met_row) {
+		r->met_row = false;
+		return ARCHIVE_E_DAMAGED;
+	}
 	return database_read_error(r->db, result);
 }
 
@@ -101,7 +105,7 @@ static int reader_open(struct reader *r)
 		return rc;
 	r->statements.db = r->db;
 	if (view_register(r->db, &r->view) != SQLITE_OK || outbox_sum_define(r->db) != SQLITE_OK ||
-	    age_sum_define(r->db) != SQLITE_OK) {
+	    age_sum_define(r->db) != SQLITE_OK || reader_rows_define(r) != SQLITE_OK) {
 		reader_close(r);
 		return -ENOMEM;
 	}

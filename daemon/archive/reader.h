@@ -256,7 +256,8 @@ int reader_check_order(struct reader *r, int64_t stream);
 struct reader_damage {
 	int64_t stream;
 	uint64_t sequence;
-	int64_t capture; /* capture whose tail or range is damaged; 0 = packet SEQUENCE is damaged */
+	int64_t capture;   /* capture whose tail or range is damaged; 0 = packet SEQUENCE is damaged */
+	const char *table; /* NULL; else row SEQUENCE of this table is damaged: runs, streams, gaps or captures */
 };
 /*
  * Fetch and forget the damage that was found since the last call. Return false if there was none.

@@ -14,82 +14,18 @@
 #include <string.h>
 
 #include "array.h"
-#include "codec.h"
+#include "row-sum.h"
 #include "writer-state.h"
-
-#include <mprof/bytes.h>
-
-/* ---- the function row_checksum() of SQL ------------------------------------------------------ */
-
-/* Return how many bytes VALUE has in the data of a checksum. */
-static size_t packed_bytes(sqlite3_value *value)
-{
-	switch (sqlite3_value_type(value)) {
-	case SQLITE_INTEGER:
-		return 9;
-	case SQLITE_NULL:
-		return 1;
-	default:
-		(void)sqlite3_value_text(value);
-		return (size_t)sqlite3_value_bytes(value) + 2;
-	}
-}
-
-/* Write VALUE to OUT, of packed_bytes() bytes. Return false without memory. */
-static bool pack(sqlite3_value *value, size_t bytes, uint8_t *out)
-{
-	const void *text;
-
-	switch (sqlite3_value_type(value)) {
-	case SQLITE_INTEGER:
-		out[0] = 1;
-		mprof_store64(out + 1, (uint64_t)sqlite3_value_int64(value));
-		return true;
-	case SQLITE_NULL:
-		out[0] = 0;
-		return true;
-	default:
-		text = sqlite3_value_text(value);
-		if (!text)
-			return false;
-		out[0] = 2;
-		memcpy(out + 1, text, bytes - 2);
-		out[bytes - 1] = 0;
-		return true;
-	}
-}
-
-static void compute(sqlite3_context *context, int n, sqlite3_value **values)
-{
-	CLEANUP(freep) uint8_t *data = NULL;
-	struct checksum_row row = {.n = 0};
-	uint8_t sum[CHECKSUM_BYTES];
-	size_t bytes = 0, at = 0;
-
-	for (int i = 0; i < n; i++)
-		bytes += packed_bytes(values[i]);
-	data = malloc(bytes + 1);
-	for (int i = 0; data && i < n; i++) {
-		size_t more = packed_bytes(values[i]);
-
-		if (!pack(values[i], more, data + at))
-			break;
-		at += more;
-	}
-	if (!data || at < bytes) {
-		sqlite3_result_error_nomem(context);
-		return;
-	}
-	row.data = data;
-	row.data_bytes = bytes;
-	checksum_make(&row, sum);
-	sqlite3_result_blob(context, sum, sizeof(sum), SQLITE_TRANSIENT);
-}
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
+/* A damaged capture is of the run of its streams: so nobody reads it who may not. */
+#define CAPTURE_RUN                                                                                          \
+	"coalesce((SELECT s.run FROM capture_streams a JOIN streams s ON s.id = a.stream WHERE a.capture = " \
+	"captures.id"                                                                                        \
+	" LIMIT 1), run)"
 #define PART_ROWS   4096 /* rows that one step checks */
-#define CONTEXT_SUM "row_checksum(id, context)"
+#define CONTEXT_SUM "row_checksum(" CONTEXT_SUMMED ")"
 
 struct table {
 	const char *name;
@@ -105,15 +41,14 @@ struct table {
 static const struct table tables[] = {
 	{
 		.name = "gaps",
-		.columns = "id, stream, kind, reason, after_sequence, after_offset, next_sequence, packets, at_least, "
-			   "real, mono",
+		.columns = GAPS_SUMMED,
 		.added = "",
 		.wrong = "",
 		.declare = "DELETE FROM gaps WHERE id IN (SELECT id FROM temp.damaged);",
 	},
 	{
 		.name = "captures",
-		.columns = "id, run, kind, real, mono, pinned, note, marks, version, context_checksum",
+		.columns = CAPTURES_SUMMED,
 		.added = "UPDATE captures SET context_checksum = " CONTEXT_SUM " WHERE id = NEW.id;",
 		.wrong = " OR context_checksum IS NOT " CONTEXT_SUM,
 		.lacking = "SELECT id FROM temp.damaged",
@@ -121,7 +56,7 @@ static const struct table tables[] = {
 			   " kind = CASE WHEN kind IN ('crash', 'watchdog', 'poweroff', 'reboot', 'suspend', "
 			   "'destroyed', 'ended', 'periodic', 'manual', 'trigger') THEN kind ELSE 'ended' END,"
 			   " marks = CASE WHEN json_valid(marks) THEN marks ELSE '[]' END,"
-			   " note = coalesce(note, ''),"
+			   " note = coalesce(note, ''), run = " CAPTURE_RUN ","
 			   " context = CASE WHEN context_checksum IS " CONTEXT_SUM " THEN context END"
 			   " WHERE id IN (SELECT id FROM temp.damaged);"
 			   "UPDATE captures SET context_checksum = " CONTEXT_SUM
@@ -129,8 +64,7 @@ static const struct table tables[] = {
 	},
 	{
 		.name = "streams",
-		.columns = "id, run, number, name, ring_bytes, ring_packets, flags, packets, bytes, lost_packets, "
-			   "skipped_packets, deletions, last_seen_real, oldest, newest, held, damaged_packets",
+		.columns = STREAMS_SUMMED,
 		.added = "",
 		.wrong = "",
 		.lacking = "SELECT capture FROM capture_streams WHERE stream IN (SELECT id FROM temp.damaged)",
@@ -146,7 +80,7 @@ static const struct table tables[] = {
 	},
 	{
 		.name = "runs",
-		.columns = "id, source, key, name, uuid, domid, state, began_real, ended_real, reason",
+		.columns = RUNS_SUMMED,
 		.added = "",
 		.wrong = "",
 		.declare = "UPDATE runs SET name = 'saved-' || id, uuid = NULL,"
@@ -237,9 +171,7 @@ static const char context_kept[] =
 int row_sums_open(struct archive_writer *w)
 {
 	sqlite3 *db = w->store.db;
-	int r = database_error(db, sqlite3_create_function_v2(db, "row_checksum", -1,
-							      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-							      NULL, compute, NULL, NULL, NULL));
+	int r = database_error(db, row_sum_define(db));
 
 	if (r == 0)
 		r = database_run(db, "CREATE TEMP TABLE damaged (id INTEGER PRIMARY KEY);"
@@ -349,6 +281,22 @@ int row_sums_step(struct archive_writer *w, struct row_walk *walk)
 		walk->table = (walk->table + 1) % ARRAY_SIZE(tables);
 	}
 	return 0;
+}
+
+int row_sums_check_row(struct archive_writer *w, const char *name, int64_t id, bool *damaged)
+{
+	*damaged = false;
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		int64_t bad = 0;
+		int r;
+
+		if (strcmp(tables[i].name, name) != 0)
+			continue;
+		r = find(w, &tables[i], id - 1, id, &bad);
+		*damaged = r == 0 && bad;
+		return *damaged ? note(w, &tables[i], bad, 0) : r;
+	}
+	return ARCHIVE_E_ABSENT;
 }
 
 int row_sums_check(struct archive_writer *w)

@@ -26,6 +26,11 @@ static inline bool row_walk_goes_on(const struct row_walk *walk)
  * Return 0, with WALK behind them, or an error.
  */
 int row_sums_step(struct archive_writer *w, struct row_walk *walk);
+/*
+ * Check the row ID of table NAME, of which a reader has said that it is damaged; if it is, declare that and set *DAMAGED.
+ * Return 0, ARCHIVE_E_ABSENT if no such table has checksums, or an error.
+ */
+int row_sums_check_row(struct archive_writer *w, const char *name, int64_t id, bool *damaged);
 /* The same for all rows. Return 0 or an error. */
 int row_sums_check(struct archive_writer *w);
 

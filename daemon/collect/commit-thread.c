@@ -438,7 +438,10 @@ static int flush(struct commit_thread *t, struct item **items, size_t n)
 static void repair(struct commit_thread *t, struct item *item)
 {
 	bool damaged = false;
-	int r = archive_writer_repair(t->w, item->damage.stream, item->damage.sequence, item->damage.capture, &damaged);
+	int r = *item->damage.table
+			? row_sums_check_row(t->w, item->damage.table, (int64_t)item->damage.sequence, &damaged)
+			: archive_writer_repair(t->w, item->damage.stream, item->damage.sequence, item->damage.capture,
+						&damaged);
 
 	if (r == -EBADMSG)
 		log_write_limited(&t->damages, LOG_LEVEL_ERROR, NULL,
@@ -459,6 +462,7 @@ static void repair_all(struct commit_thread *t, struct item **items, size_t n)
 			continue;
 		for (size_t j = 0; j < i && !first; j++)
 			if (items[j]->kind == ITEM_DAMAGE && items[j]->result &&
+			    strcmp(items[j]->damage.table, items[i]->damage.table) == 0 &&
 			    items[j]->damage.stream == items[i]->damage.stream &&
 			    items[j]->damage.sequence == items[i]->damage.sequence &&
 			    items[j]->damage.capture == items[i]->damage.capture)

@@ -232,6 +232,7 @@ static void on_change(struct control *control, struct control_asker asker, const
 static void on_damaged(struct control *control, struct control_asker asker, const struct message *m)
 {
 	struct collector *c = control->collector;
+	const char *table = message_value(m, "table");
 	uint64_t stream, sequence, capture = 0;
 	struct order *order;
 	struct item *item;
@@ -255,6 +256,7 @@ static void on_damaged(struct control *control, struct control_asker asker, cons
 	item->damage.stream = (int64_t)stream;
 	item->damage.sequence = sequence;
 	item->damage.capture = (int64_t)capture;
+	snprintf(item->damage.table, sizeof(item->damage.table), "%s", table ? table : "");
 	item->result = &order->result;
 	item->urgent = true;
 	order->ticket = queue_push(c->queue, item);

@@ -102,6 +102,8 @@ struct item {
 			int64_t stream;
 			uint64_t sequence;
 			int64_t capture; /* 0 = none */
+			/* ""; else row SEQUENCE of this table is damaged (row-sums.h) */
+			char table[16];
 		} damage;
 		struct archive_sent sent;
 		struct {

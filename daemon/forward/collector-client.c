@@ -220,7 +220,7 @@ int collector_send_packets_again(struct collector_client *c, int64_t stream, uin
 	return ask(c, &w);
 }
 
-int collector_damaged(struct collector_client *c, int64_t stream, uint64_t sequence, int64_t capture)
+int collector_damaged(struct collector_client *c, const char *table, int64_t stream, uint64_t sequence, int64_t capture)
 {
 	struct message_writer w;
 	int r = begin(c, &w, "damaged");
@@ -230,6 +230,8 @@ int collector_damaged(struct collector_client *c, int64_t stream, uint64_t seque
 	message_add_number(&w, "stream", (uint64_t)stream);
 	message_add_number(&w, "sequence", sequence);
 	message_add_number(&w, "capture", (uint64_t)capture);
+	if (table)
+		message_add(&w, "table", table);
 	return ask(c, &w);
 }
 

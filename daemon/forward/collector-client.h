@@ -35,8 +35,9 @@ int collector_sent_captures(struct collector_client *c, const int64_t *ids, size
 int collector_send_again(struct collector_client *c, int64_t capture);
 /* The hub has lost packets of STREAM from FIRST to LAST, perhaps not all of them. */
 int collector_send_packets_again(struct collector_client *c, int64_t stream, uint64_t first, uint64_t last);
-/* The reader has met damage there. */
-int collector_damaged(struct collector_client *c, int64_t stream, uint64_t sequence, int64_t capture);
+/* The reader has met damage there; or, if TABLE is not NULL, in row SEQUENCE of this table. */
+int collector_damaged(struct collector_client *c, const char *table, int64_t stream, uint64_t sequence,
+		      int64_t capture);
 
 /* Acknowledged by the hub since the program began. */
 struct forwarded {

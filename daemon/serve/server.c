@@ -150,6 +150,8 @@ static bool report(struct notice *to, const char *key, uint64_t value, const str
 	if (d) {
 		message_add_number(&w, "sequence", d->sequence);
 		message_add_number(&w, "capture", (uint64_t)d->capture);
+		if (d->table)
+			message_add(&w, "table", d->table);
 	}
 	return notice_send(to, &w);
 }
@@ -176,14 +178,20 @@ static void report_damage(struct server *s)
 				  owner_state(report(s->services.sink, "recording", (uint64_t)recording, NULL)),
 				  (long long)recording);
 	}
-	if (reader_take_damage(s->services.reader, &d)) {
-		s->damage_reported = now;
+	if (!reader_take_damage(s->services.reader, &d))
+		return;
+	s->damage_reported = now;
+	if (d.table)
+		log_write_limited(
+			&s->damage_log, LOG_LEVEL_WARNING, NULL,
+			"A row of the archive is damaged on the disk, and no answer uses it; %s: table=%s row=%lld",
+			owner_state(report(s->services.collector, "stream", 0, &d)), d.table, (long long)d.sequence);
+	else
 		log_write_limited(
 			&s->damage_log, LOG_LEVEL_WARNING, NULL,
 			"A trace is damaged on the disk and not served; %s: stream=%lld sequence=%llu capture=%lld",
 			owner_state(report(s->services.collector, "stream", (uint64_t)d.stream, &d)),
 			(long long)d.stream, (unsigned long long)d.sequence, (long long)d.capture);
-	}
 }
 
 /* ---- what is due each second ---- */

@@ -197,7 +197,8 @@ class Captures(fleethost.Case):
                 INSERT INTO streams (run, number, name, ring_bytes, ring_packets)
                     SELECT run, 1000 + n, replace(hex(zeroblob(8)), '00', '\\x1f""\\\\'), 4096, 4 FROM captures, n WHERE id = {capture} AND n < 250;
                 INSERT INTO capture_streams (capture, stream, first_sequence, last_sequence, last_offset, tail_bytes)
-                    SELECT {capture}, id, 0, 0, 30, 0 FROM streams WHERE number > 1000;"""
+                    SELECT {capture}, id, 0, 0, 30, 0 FROM streams WHERE number > 1000;
+                UPDATE row_sums SET unchecked = 1000000;"""
             )
             host.start_forwarder()
             host.wait_sent()

@@ -398,7 +398,8 @@ class Sight(Case):
         import sqlite3
 
         with contextlib.closing(sqlite3.connect(f"{self.d.state}/archive/trace.db")) as db:
-            db.execute("UPDATE runs SET uuid = '11111111-2222-3333-4444-555555555555'")
+            db.execute("UPDATE runs SET uuid = '11111111-2222-3333-4444-555555555555', checksum = NULL")
+            db.execute("UPDATE row_sums SET unchecked = 1000")
             db.commit()
         narrow = self.token("narrow", "read=web*")
         uuid = "11111111-2222-3333-4444-555555555555"

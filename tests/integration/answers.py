@@ -225,7 +225,8 @@ class Answers(Case):
         d = self.served()
         self.assertIs(d.json("/v1/captures/1")["complete"], True)
         with contextlib.closing(sqlite3.connect("state/archive/trace.db")) as db:
-            db.execute("UPDATE streams SET deletions = 1")
+            db.execute("UPDATE streams SET deletions = 1, checksum = NULL")
+            db.execute("UPDATE row_sums SET unchecked = 1000")
             db.commit()
             self.assertIs(d.json("/v1/captures/1")["complete"], True)
             db.execute("DELETE FROM chunks WHERE sequence BETWEEN 3 AND 5")

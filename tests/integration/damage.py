@@ -45,6 +45,26 @@ ROWS = {
     "capture_streams": (TRACE, "capture * 1000000 + stream", ("first_sequence", "last_sequence", "last_offset", "tail_bytes", "reached", "checksum")),
     "pieces": (MEMTRACES, "rowid", ("recording", "offset", "length", "codec", "data", "data", "data", "checksum")),
 }
+# The rows that say what the packets are, without the columns of an index: a row that has another place in its index is not met, but missing.
+DESCRIBING = {
+    "runs": ("source", "key", "domid", "state", "began_real", "ended_real", "reason", "checksum"),
+    "streams": (
+        "ring_bytes",
+        "flags",
+        "packets",
+        "bytes",
+        "lost_packets",
+        "deletions",
+        "last_seen_real",
+        "oldest",
+        "newest",
+        "held",
+        "damaged_packets",
+    ),
+    "gaps": ("kind", "reason", "after_offset", "next_sequence", "packets", "at_least", "real", "mono", "checksum"),
+    "captures": ("kind", "real", "mono", "pinned", "note", "marks", "version", "context", "context_checksum", "checksum"),
+}
+ROWS |= {table: (TRACE, "id", columns) for table, columns in DESCRIBING.items()}
 WEIGHTS = {"chunks": 5, "tails": 2, "capture_streams": 1, "pieces": 3}
 CORRUPT = "mprofd: error: "
 
@@ -143,13 +163,16 @@ class Damage(daemons.Case):
     def flip_cell(self, state, table):
         """Flip one bit of one cell by SQL. Return the old value and a function that restores it."""
         file, key, at, column, value = self.choose(state, table)
-        if value is None or value == b"" or (table, column) == ("chunks", "stream") and self.is_last_commit(state, at):
+        if value in (None, b"", "") or (table, column) == ("chunks", "stream") and self.is_last_commit(state, at):
             return None
         if isinstance(value, bytes):
             bit = self.random.randrange(8 * len(value))
             flipped = bytearray(value)
             flipped[bit // 8] ^= 1 << bit % 8
             flipped = bytes(flipped)
+        elif isinstance(value, str):
+            bit = 8 * self.random.randrange(len(value)) + self.random.randrange(4)
+            flipped = value[: bit // 8] + chr(ord(value[bit // 8]) ^ 1 << bit % 8) + value[bit // 8 + 1 :]
         else:
             bit = self.random.randrange(63 if column not in ("codec", "flags") else 3)
             flipped = value ^ 1 << bit
@@ -217,6 +240,61 @@ class Damage(daemons.Case):
         self.assertEqual(self.check(d, "nothing flipped", whole), 0)
         print(f"{FLIPS} flips in rows: {noticed} noticed, {silent} changed no answer", file=sys.stderr)
         self.assertGreater(noticed, FLIPS // 3)
+
+    def answer(self, d, path):
+        """Return an answer, without what a reader has found in a capture meanwhile."""
+        try:
+            found = make.answer(d, path)
+            captures = found.get("json", {}).get("captures")
+            for capture in (found.get("json", {}), *(captures if isinstance(captures, list) else ())):
+                for key in ("cause", "sentence", "last_ran", "exception", "failure", "damages", "skipped_bytes", "unproven_events"):
+                    capture.pop(key, None)
+            return found
+        except (ConnectionError, http.client.HTTPException):
+            return {"status": 0}
+
+    def test_flips_in_describing_rows(self):
+        """Flip bits in the rows of runs, streams, gaps and captures, while nothing has checked them since: each answer is as before, or an
+        error. None rests on a damaged row."""
+        d = self.daemons_of("describing")
+        whole = {path: self.answer(d, path) for path in make.paths(d)}
+        contexts = [f"/v1/captures/{capture['id']}/context" for capture in d.json("/v1/captures")["captures"]]
+        whole |= {path: self.answer(d, path) for path in contexts}
+        flips, noticed = 0, 0
+        while flips < FLIPS:
+            flip = self.flip_cell(d.state, self.random.choice(sorted(DESCRIBING)))
+            if not flip:
+                continue
+            what, undo = flip
+            flips += 1
+            failed = 0
+            for path, want in whole.items():
+                found = self.answer(d, path)
+                failed += found["status"] in (500, 503)
+                if found.get("Mprof-Lost-Packets", "").endswith("+"):  # the number is not known
+                    failed += 1
+                    want = want | {"Mprof-Lost-Packets": found["Mprof-Lost-Packets"]}
+                self.assertTrue(found == want or found["status"] in (0, 500, 503), f"{what}: {path}: {found} is not {want}")
+            noticed += failed > 0
+            undo()
+        self.assertEqual({path: self.answer(d, path) for path in whole}, whole)
+        self.assertGreater(noticed, FLIPS // 2)
+
+    def test_describing_rows_declared(self):
+        """A reader meets a damaged row, and mprofd declares it at once: the next answers say what is lost."""
+        d = self.daemons_of("told")
+        d.start_collector()
+        (capture, *_) = d.json("/v1/captures")["captures"]
+        self.assertTrue(capture["complete"])
+        before = self.metric(d, "mprofd_damaged_pieces_total")
+        self.damage(d, f"UPDATE captures SET real = real + (1 << 50) WHERE id = {capture['id']}")
+        path = f"/v1/captures/{capture['id']}"
+        status, _, body = d.ask(path)
+        self.assertEqual(status, 500, body)
+        d.wait(lambda: d.ask(path)[0] == 200)
+        self.assertFalse(d.json(path)["complete"])
+        self.assertEqual(self.metric(d, "mprofd_damaged_pieces_total"), before + 1)
+        self.assertIn("table=captures", d.said())
 
     def test_rows_behind_a_capture(self):
         """A capture ends in the middle of a packet. Bits that flip in the rows of that packet behind
@@ -534,9 +612,10 @@ class Damage(daemons.Case):
         return state, os.path.join(state, TRACE), self.counts(state)
 
     def counts(self, state):
-        """Return the number of rows in each table with checksums."""
+        """Return the number of rows in each table with bytes of guests."""
         found = []
-        for table, (file, *_) in ROWS.items():
+        for table in WEIGHTS:
+            file = ROWS[table][0]
             with contextlib.closing(sqlite3.connect(os.path.join(state, file))) as db:
                 found.append(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
         return found

@@ -652,6 +652,73 @@ static void test_rows(void)
 	fixture_deinit(&f);
 }
 
+static int count_gap(void *context, const struct archive_gap *gap)
+{
+	(void)gap;
+	++*(unsigned *)context;
+	return 0;
+}
+
+static int count_run(void *context, const struct archive_run *run)
+{
+	(void)run;
+	++*(unsigned *)context;
+	return 0;
+}
+
+/* A reader compares each row that it reads with its checksum, and names the damaged one. The writer then declares that row. */
+static void test_rows_read(void)
+{
+	struct archive_gap gap = {.stream = 1,
+				  .kind = "lost",
+				  .reason = "lapped",
+				  .after_sequence = 90,
+				  .after_offset = 30,
+				  .next_sequence = 92,
+				  .packets = 2};
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_damage d;
+	unsigned n = 0;
+	bool damaged;
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(reader_gaps(r, 1, 0, 100, 100, count_gap, &n), 0);
+	CHECK_EQ_UINT(n, 1);
+	CHECK_EQ_INT(reader_gap_into(r, 1, 91, count_gap, &n), 0);
+	CHECK_EQ_UINT(n, 2);
+	/* A number that a statement compares, and that was damaged, hides no row. */
+	change(&f, "UPDATE gaps SET next_sequence = 91");
+	CHECK_EQ_INT(reader_gap_into(r, 1, 91, count_gap, &n), ARCHIVE_E_DAMAGED);
+	change(&f, "UPDATE gaps SET next_sequence = 92");
+	n = 1;
+	change(&f, "UPDATE gaps SET packets = 3");
+	CHECK_EQ_INT(reader_gaps(r, 1, 0, 100, 100, count_gap, &n), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_UINT(n, 1);
+	CHECK(reader_take_damage(r, &d) && d.table && strcmp(d.table, "gaps") == 0);
+	CHECK_EQ_INT(row_sums_check_row(f.w, "streams", 1, &damaged), 0);
+	CHECK(!damaged);
+	CHECK_EQ_INT(row_sums_check_row(f.w, "other", 1, &damaged), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(row_sums_check_row(f.w, d.table, (int64_t)d.sequence, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(reader_gaps(r, 1, 0, 100, 100, count_gap, &n), 0);
+	CHECK_EQ_UINT(n, 1); /* the gap is gone */
+	change(&f, "UPDATE runs SET reason = 'x' WHERE id = 1");
+	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), ARCHIVE_E_DAMAGED);
+	CHECK(reader_take_damage(r, &d) && d.table && strcmp(d.table, "runs") == 0 && d.sequence == 1);
+	/* A capture that says another run is read by nobody who may not: it is of the run of its streams again. */
+	change(&f, "PRAGMA foreign_keys = OFF; UPDATE captures SET run = 77 WHERE id = 9");
+	CHECK_EQ_INT(row_sums_check_row(f.w, "captures", 9, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT run FROM captures WHERE id = 9"), 1);
+	fixture_deinit(&f);
+}
+
 /* A check goes on from step to step: each takes a part of the rows, and none is left out. */
 static void test_rows_by_steps(void)
 {
@@ -903,6 +970,7 @@ int main(void)
 	CHECK_RUN(test_resume);
 	CHECK_RUN(test_resume_without_texts);
 	CHECK_RUN(test_rows);
+	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_by_steps);
 	CHECK_RUN(test_deletion);
 	CHECK_RUN(test_profile);

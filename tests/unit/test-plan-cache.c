@@ -253,7 +253,8 @@ static void change_last(struct served *s)
 static void change_deletion(struct served *s)
 {
 	fixture_number(&s->f, "DELETE FROM chunks WHERE sequence < 300");
-	fixture_number(&s->f, "UPDATE streams SET deletions = deletions + 1, oldest = 300");
+	fixture_number(&s->f, "UPDATE streams SET deletions = deletions + 1, oldest = 300, checksum = NULL");
+	fixture_number(&s->f, "UPDATE row_sums SET unchecked = 1000");
 }
 
 /* After each change a plan is that of a new walk, also if an older one is remembered. */

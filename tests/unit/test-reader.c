@@ -340,7 +340,8 @@ static void test_damaged(void)
 		CHECK(rc == 0 || rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
 		rc = reader_end_below(r, 5, 3, UINT32_MAX, &end);
 		CHECK(rc == 0 || rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
-		CHECK_EQ_INT(reader_run(r, 1, count_run, &runs), 0);
+		rc = reader_run(r, 1, count_run, &runs);
+		CHECK(rc == 0 || rc == ARCHIVE_E_DAMAGED);
 		r = reader_free(r);
 		fixture_deinit(&f);
 	}
