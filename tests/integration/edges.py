@@ -19,7 +19,10 @@ from daemons import START, event, program
 
 GUESTS = 40 if os.environ.get("MPROF_BRIEF") else 120
 EVENT = len(event(1, 1))
+SAID = GUESTS // 4  # captures that mprofctl fetches
 ROOM = 4096
+# Members of a capture that its list has with the same values: not what a reader finds meanwhile.
+SAME = ("id", "run", "domain", "kind", "time", "note", "marks", "version", "complete", "streams", "lost_packets")
 STEP = 1000000  # ns between the first events of two packets
 
 
@@ -78,7 +81,9 @@ def covered(gaps, kind="lost"):
     return out
 
 
-class Edges(daemons.Case):
+class Sums(daemons.Case):
+    """What the answers of a server must add up to. The server is self.d, and the archive is that of self.host."""
+
     def setUp(self):
         super().setUp()
         self.seed = int(os.environ.get("MPROF_SEED", time.time_ns() % 2**32))
@@ -86,12 +91,19 @@ class Edges(daemons.Case):
         self.addCleanup(
             lambda: print(f"MPROF_SEED={self.seed}", file=sys.stderr) if self._outcome.result.failures or self._outcome.result.errors else None
         )
-        self.d = self.enterContext(daemons.Daemons())
-        self.path = os.path.join(self.d.state, "archive/trace.db")
+
+    def use(self, host):
+        """Make HOST the host and the server."""
+        self.d = self.host = host
+        self.path = os.path.join(host.state, "archive/trace.db")
+
+    def key(self, ident):
+        """Return what the server calls the capture IDENT."""
+        return str(ident)
 
     def archive(self, lines):
         done = subprocess.run(
-            [program("archive-driver"), self.d.state],
+            [program("archive-driver"), self.host.state],
             input="\n".join(["begin", *lines, "commit", ""]),
             capture_output=True,
             text=True,
@@ -166,7 +178,7 @@ class Edges(daemons.Case):
         return gone
 
     def repair(self):
-        done = subprocess.run([program("mprofd"), "--fsck", "--state", self.d.state], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([program("mprofd"), "--fsck", "--state", self.host.state], capture_output=True, text=True, timeout=300)
         self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -202,7 +214,7 @@ class Edges(daemons.Case):
             s > last for s, _ in left_tails
         )
         lost = damaged | {s for s in guest.lapped if first <= s <= last} | ({s for s, _ in tails} - {s for s, _ in left_tails})
-        path, what = f"/v1/captures/{ident}", (self.seed, guest.name, ident, guest.captures[ident], bad, bad_tails)
+        path, what = f"/v1/captures/{self.key(ident)}", (self.seed, guest.name, ident, guest.captures[ident], bad, bad_tails)
         self.assertEqual(self.d.json(path)["complete"], complete, what)
         status, headers, body = self.d.ask(f"{path}/trace")
         found, tar = self.listed(path), self.d.ask(f"{path}/ctf.tar")
@@ -237,12 +249,38 @@ class Edges(daemons.Case):
         """Return whether rows of the packet SEQUENCE are left before its first row in BAD."""
         return min(at for s, at, _ in bad if s == sequence) > START
 
-    # ---- the tests
+    def check_said(self, ident):
+        """mprofctl's notes and its exit code say what the answers say."""
+        path = f"/v1/captures/{self.key(ident)}"
+        status, headers, body = self.d.ask(f"{path}/trace")
+        code, said = self.fetch(ident)
+        self.assertEqual(code == 0, status == 200, (self.seed, ident, code, said))
+        if status != 200:
+            self.assertIn("damaged on the disk", said)
+            return
+        with open(f"{ident}.ctf", "rb") as f:
+            self.assertEqual(f.read(), body, (self.seed, ident))
+        lost, cut = headers["Mprof-Lost-Packets"], headers["Mprof-Cut"]
+        self.assertEqual(f"note: {lost} packets of this trace are lost" in said, lost != "0", (self.seed, ident, said))
+        self.assertEqual("note: the capture is not complete" in said, headers["Mprof-Complete"] == "false", (self.seed, ident, said))
+        self.assertEqual("note: an unproven tail was cut" in said, cut is not None, (self.seed, ident, said))
 
-    def test_add_up(self):
-        guests = [Guest(i + 1, self.draw) for i in range(GUESTS)]
-        self.archive([line for guest in guests for line in guest.lines])
-        # Nothing, a packet at either end, all, or any rows.
+    def fetch(self, ident):
+        """Return the exit code of mprofctl fetch, and what it says."""
+        words = [program("mprofctl"), "--host", f"unix:{self.d.socket}", "fetch", f"capture:{self.key(ident)}", "-o", f"{ident}.ctf"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=daemons.HANGS)
+        return done.returncode, done.stderr
+
+    def check_list(self, idents):
+        """The list says of each capture what the capture says of itself."""
+        listed = {str(capture["id"]): capture for capture in self.d.json("/v1/captures?limit=1000")["captures"]}
+        self.assertLessEqual({self.key(ident) for ident in idents}, set(listed), self.seed)
+        for ident, capture in listed.items():
+            found = self.d.json(f"/v1/captures/{ident}")
+            self.assertEqual({k: v for k, v in capture.items() if k in SAME}, {k: v for k, v in found.items() if k in SAME}, self.seed)
+
+    def modes(self, guests):
+        """Choose for each guest which rows are damaged: none, a packet at either end, all, or any. Return a function of a row."""
         modes = {guest.number: self.draw.choice(("none", "first", "last", "all", "any", "any", "tail")) for guest in guests}
         newest = {guest.number: max(guest.ends) for guest in guests}
 
@@ -252,28 +290,15 @@ class Edges(daemons.Case):
                 return table == "chunks" and sequence == (0 if mode == "first" else newest[stream]) and (self.draw.random() < 0.7 or offset == START)
             return mode == "all" or (mode == "tail" and table == "tails" and self.draw.random() < 0.6) or (mode == "any" and self.draw.random() < 0.3)
 
-        flipped = self.damage(choose)
-        self.repair()
-        self.d.start_server()
-        for guest in guests:
-            for ident in guest.captures:
-                self.check_capture(guest, ident, flipped)
-            self.check_run(guest, flipped)
+        return choose
 
-    def test_rows_taken_away(self):
-        """Whole rows of the tables of captures are gone, or flipped: what a capture's marks say is there, or declared."""
-        guests = [Guest(i + 1, self.draw) for i in range(GUESTS)]
-        self.archive([line for guest in guests for line in guest.lines])
-        gone = self.take()
-        with contextlib.closing(sqlite3.connect(self.path)) as db:
-            left = "SELECT capture FROM capture_lists UNION SELECT capture FROM capture_streams UNION SELECT capture FROM tails"
-            strays = db.execute(f"SELECT count(*) FROM ({left}) WHERE capture NOT IN (SELECT id FROM captures)").fetchone()[0]
-        said = self.repair()
-        self.d.start_server()
+    def check_rows(self, guests, gone):
+        """Check the captures of GUESTS, where whole rows are GONE."""
+        there = set()
         for guest in guests:
             undeclared = {sequence for stream, sequence in gone["gaps"] if stream == guest.number}
             for ident in guest.captures:
-                path = f"/v1/captures/{ident}"
+                path = f"/v1/captures/{self.key(ident)}"
                 if ident in gone["captures"]:
                     self.assertEqual(self.d.ask(path)[0], 404, (self.seed, ident))
                 elif ident in gone["lists"]:
@@ -288,8 +313,43 @@ class Edges(daemons.Case):
                     lacks = ident in gone["flipped"] or guest.number in gone["streams"]
                     self.check_capture(guest, ident, gone["bad"], undeclared, whole_rows=True, lacks=lacks)
                 if ident not in gone["captures"]:  # a false name would show the guest to whoever may read that name
+                    there.add(ident)
                     name = f"saved-{guest.number}" if guest.number in gone["runs"] else guest.name
                     self.assertEqual(self.d.json(path)["domain"], name, (self.seed, ident))
+        self.check_list(there)
+
+
+class Edges(Sums):
+    def setUp(self):
+        super().setUp()
+        self.use(self.enterContext(daemons.Daemons()))
+
+    def test_add_up(self):
+        guests = [Guest(i + 1, self.draw) for i in range(GUESTS)]
+        self.archive([line for guest in guests for line in guest.lines])
+        flipped = self.damage(self.modes(guests))
+        self.repair()
+        self.d.start_server()
+        for guest in guests:
+            for ident in guest.captures:
+                self.check_capture(guest, ident, flipped)
+            self.check_run(guest, flipped)
+        idents = [ident for guest in guests for ident in guest.captures]
+        self.check_list(idents)
+        for ident in self.draw.sample(idents, SAID):
+            self.check_said(ident)
+
+    def test_rows_taken_away(self):
+        """Whole rows of the tables of captures are gone, or flipped: what a capture's marks say is there, or declared."""
+        guests = [Guest(i + 1, self.draw) for i in range(GUESTS)]
+        self.archive([line for guest in guests for line in guest.lines])
+        gone = self.take()
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            left = "SELECT capture FROM capture_lists UNION SELECT capture FROM capture_streams UNION SELECT capture FROM tails"
+            strays = db.execute(f"SELECT count(*) FROM ({left}) WHERE capture NOT IN (SELECT id FROM captures)").fetchone()[0]
+        said = self.repair()
+        self.d.start_server()
+        self.check_rows(guests, gone)
         # Each kind of row that was flipped or is gone is told.
         for table, rows in (
             ("gaps", gone["gaps"]),
@@ -332,22 +392,13 @@ class Edges(daemons.Case):
         self.repair()
         self.d.start_server()
 
-        def fetch(ident):
-            done = subprocess.run(
-                [program("mprofctl"), "--host", f"unix:{self.d.socket}", "fetch", f"capture:{ident}", "-o", f"{ident}.ctf"],
-                capture_output=True,
-                text=True,
-                timeout=daemons.HANGS,
-            )
-            return done.returncode, done.stderr
-
-        code, said = fetch(whole)
+        code, said = self.fetch(whole)
         self.assertEqual((code, "not complete" in said), (0, False), said)
-        code, said = fetch(first)
+        code, said = self.fetch(first)
         self.assertEqual(code, 0, said)
         self.assertIn("packets of this trace are lost", said)
         self.assertIn("the capture is not complete", said)
-        code, said = fetch(none)
+        code, said = self.fetch(none)
         self.assertNotEqual(code, 0, said)
         self.assertIn("damaged on the disk", said)
 
