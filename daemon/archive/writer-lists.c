@@ -132,6 +132,11 @@ int list_lack(struct archive_writer *w, int64_t capture)
 	return write_list(w, capture, &list);
 }
 
+int archive_writer_capture_lacks(struct archive_writer *w, int64_t capture)
+{
+	return list_lack(w, capture);
+}
+
 /* Write the range of ENTRY as the list has it. */
 static int put_entry(struct archive_writer *w, int64_t capture, const struct range_entry *entry)
 {

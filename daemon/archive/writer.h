@@ -82,6 +82,8 @@ int archive_writer_put_period(struct archive_writer *w, const struct age_period 
 
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture);
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range);
+/* Note that CAPTURE, whose ranges are stored, may have had streams of which nothing is left (reader_capture_lacks()). */
+int archive_writer_capture_lacks(struct archive_writer *w, int64_t capture);
 /* Add a piece of a capture's unproven tail. The piece's ENDS and FLAGS are ignored. */
 int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece);
 /*

@@ -435,6 +435,7 @@ static void step(struct forwarder *f)
 	struct row *row = NULL;
 	int r = greet(f);
 
+	f->sender.declared = false;
 	if (r == 0)
 		r = next_row(f, &row);
 	if (row)
@@ -442,7 +443,9 @@ static void step(struct forwarder *f)
 	report(f, !row);
 	if (clock_mono() - f->pieces_at >= PIECES_NS)
 		keep_pieces(f);
-	if (r != 0)
+	if (r == SENDER_E_ARCHIVE && f->sender.declared) /* the next try meets less damage */
+		f->backoff = BACKOFF_NS;
+	else if (r != 0)
 		act(f, row, r);
 	else if (row)
 		f->backoff = BACKOFF_NS;

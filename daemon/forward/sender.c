@@ -52,7 +52,8 @@ int sender_archive_failed(struct sender *s, int r)
 
 	hub_rollback(s->hub);
 	if (r == ARCHIVE_E_DAMAGED && reader_take_damage(s->r, &damage))
-		collector_damaged(s->collector, damage.table, damage.stream, damage.sequence, damage.capture);
+		s->declared = collector_damaged(s->collector, damage.table, damage.stream, damage.sequence,
+						damage.capture) == 0;
 	else if (r != ARCHIVE_E_BUSY)
 		log_write_limited(&s->unread, LOG_LEVEL_WARNING, NULL, "The archive cannot be read now: %s",
 				  r < 0 ? strerror(-r) : "it is changing");

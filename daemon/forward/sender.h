@@ -25,6 +25,7 @@ struct sender {
 	struct memtraces_reader *memtraces; /* owned, as PIECES */
 	struct pieces *pieces;
 	int64_t damaged;	/* recording that cannot be read: it is not sent; 0 = none */
+	bool declared;		/* mprofd has declared damage that the last step met */
 	sender_wait *wait;	/* how to wait for the rate */
 	void *context;		/* of WAIT, borrowed */
 	uint64_t rate;		/* bytes per second; 0 = no limit */

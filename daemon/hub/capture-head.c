@@ -208,6 +208,11 @@ bool capture_head_gap(const struct capture_head *head, size_t i, struct archive_
 	return true;
 }
 
+bool capture_head_lacks(const struct capture_head *head)
+{
+	return json_is_true(json_object_get(head->json, "lacks"));
+}
+
 bool capture_head_is_cut(const struct capture_head *head)
 {
 	return json_is_true(json_object_get(head->json, "cut"));

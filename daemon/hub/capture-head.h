@@ -41,6 +41,8 @@ bool capture_head_stream(const struct capture_head *head, size_t i, int64_t numb
 bool capture_head_has_all(const struct capture_head *head, size_t i);
 /* Describe the gap at place I. Its times are 0. Return false if the entry is no gap. */
 bool capture_head_gap(const struct capture_head *head, size_t i, struct archive_gap *gap);
+/* Return whether the capture may have had streams of which nothing is left. */
+bool capture_head_lacks(const struct capture_head *head);
 /* Return whether the head does not list all streams and gaps, as they were too many. */
 bool capture_head_is_cut(const struct capture_head *head);
 

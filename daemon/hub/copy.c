@@ -433,6 +433,8 @@ static int put_ranges(struct copy *c)
 		if (r == 0 && c->streams[i].damaged)
 			r = written(c, archive_writer_damaged(c->writer, stream.id, c->streams[i].damaged));
 	}
+	if (r == 0 && capture_head_lacks(c->head))
+		r = written(c, archive_writer_capture_lacks(c->writer, c->key->capture));
 	return r;
 }
 

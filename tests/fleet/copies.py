@@ -22,11 +22,13 @@ from daemons import Ring
 
 LOST, ABSENT, REFUSED, DISK = 1, 2, 3, 4  # enum copy_condition
 AT = 1_780_000_000_000_000_000
+GUESTS = 12
 
 
 def setUpModule():
     fleethost.setUpModule()
     fleethost.FLEET.person_add("reader", "fleet_read")
+    fleethost.FLEET.person_add("people", "fleet_read", "fleet_note", "fleet_pin", "fleet_http")
 
 
 class Copy(daemons.Daemons):
@@ -103,69 +105,102 @@ class Honest(fleethost.Case):
         self.compare(host, host.captures("web")[0]["id"])
 
 
-class Damaged(fleethost.Case):
-    """Packets that were damaged on the host before it sent them are declared on the hub as on the host."""
+class Hub(daemons.Daemons):
+    """mprofd-http --fleet."""
 
-    def make(self, host):
-        """Archive a guest for each of: nothing damaged, the first packet, the last one, any, a tail, and all. Return their captures."""
-        draw = random.Random(11)
-        guests = [edges.Guest(number, draw) for number in range(1, 8)]
-        lines = ["begin", *(line for guest in guests for line in guest.lines), "commit", ""]
-        done = subprocess.run(
-            [daemons.program("archive-driver"), host.state], input="\n".join(lines), capture_output=True, text=True, timeout=daemons.HANGS
-        )
-        self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
-        ends = "(SELECT max(sequence) FROM chunks n WHERE n.stream = chunks.stream)"
-        which = f"stream IN (2, 6) AND sequence = 0 OR stream IN (3, 6) AND sequence = {ends} OR stream = 4 AND id % 3 = 0 OR stream = 7"
-        host.change(f"UPDATE chunks SET data = CAST(data || x'00' AS BLOB) WHERE {which};")
-        host.change("UPDATE tails SET data = CAST(data || x'00' AS BLOB) WHERE stream IN (5, 7) AND id % 2;")
-        return [ident for guest in guests for ident in list(guest.captures)[-2:]]
+    def __init__(self):
+        os.makedirs("hub")
+        with contextlib.chdir("hub"):
+            super().__init__()
 
-    def test_damaged(self):
-        """The forwarder meets the damage, and the collector declares it."""
-        host = self.enterContext(fleethost.Host())
-        captures = self.make(host)
+    def start(self):
+        self.server = self.launch("mprofd-http", "--fleet", fleethost.FLEET.connection("people"), "--listen", f"unix:{self.socket}")
+        self.wait(lambda: self.ask("/readyz")[0] == 200)
+
+
+class Damaged(edges.Sums):
+    """Rows that were damaged or lost on the host before it sent them are declared on the hub as on the host."""
+
+    def make(self):
+        """Archive guests on a new host that does not run yet. Return them."""
+        self.use(self.enterContext(fleethost.Host()))
+        guests = [edges.Guest(number, self.draw) for number in range(1, GUESTS + 1)]
+        self.archive([line for guest in guests for line in guest.lines])
+        return guests
+
+    def send(self, captures):
+        """Run the host until the hub has CAPTURES. Let the checks ask the hub."""
+        host = self.host
         host.start()
         host.start_forwarder()
-        host.wait(lambda: set(captures) <= set(host.hub_captures()))  # it compares, and finds that the hub has none
+        host.wait(lambda: captures <= set(host.hub_captures()))  # it compares, and finds that the hub has none
         host.wait_sent()
-        complete = {}
-        for capture in captures:
-            base = f"/v1/captures/{capture}"
-            complete[capture // 100] = host.json(base)["complete"]
-            with Copy(host, capture) as copied:
-                self.assertEqual((copied.code, copied.sentence), (0, ""))
-                copied.start()
-                own, other = host.ask(f"{base}/trace"), copied.ask(f"{base}/trace")
-                self.assertEqual((own[0], own[2] if own[0] == 200 else b""), (other[0], other[2] if own[0] == 200 else b""), capture)
-                names = ("Mprof-Lost-Packets", "Mprof-Complete", "Mprof-Cut")
-                self.assertEqual([own[1][name] for name in names], [other[1][name] for name in names], capture)
-                self.assertEqual(host.json(base)["complete"], copied.json(base)["complete"], capture)
-                if own[0] == 200:
-                    self.assertEqual(gaps(host, base), gaps(copied, base))
-                    lost = host.hub(f"SELECT lost_packets FROM fleet_store.capture WHERE host = $HOST AND capture = {capture}")
-                    self.assertEqual(lost, [[own[1]["Mprof-Lost-Packets"]]], capture)
-        self.assertTrue(complete.pop(1))
-        self.assertFalse(any(complete.values()), complete)
+        self.archive_id = fleethost.FLEET.hub.sql(f"SELECT archive FROM fleet_store.host WHERE host = '{host.name}'")
+        self.d = self.enterContext(Hub())
+        self.d.start()
+
+    def key(self, ident):
+        return str(ident) if self.d is self.host else f"{self.host.name}.{self.archive_id[:8]}.{ident}"
+
+    def check_alike(self, captures):
+        """The hub answers as the host."""
+        hub, host = self.d, self.host
+        for ident in captures:
+            base, own = f"/v1/captures/{self.key(ident)}", f"/v1/captures/{ident}"
+            found = {server: server.ask(f"{path}/trace") for server, path in ((hub, base), (host, own))}
+            self.assertEqual(found[hub][0], found[host][0], (self.seed, ident))
+            self.assertEqual(hub.json(base)["complete"], host.json(own)["complete"], (self.seed, ident))
+            if found[hub][0] != 200:
+                continue
+            self.assertEqual(found[hub][2], found[host][2], (self.seed, ident))
+            for name in ("Mprof-Lost-Packets", "Mprof-Complete", "Mprof-Cut"):
+                self.assertEqual(found[hub][1][name], found[host][1][name], (self.seed, ident))
+            self.assertEqual(unfound(hub, base), unfound(host, own), (self.seed, ident))
+            lost = host.hub(f"SELECT lost_packets FROM fleet_store.capture WHERE host = $HOST AND capture = {ident}")
+            self.assertEqual(lost, [[found[host][1]["Mprof-Lost-Packets"].rstrip("+")]], (self.seed, ident))
+        self.check_list(captures)
+        for ident in self.draw.sample(sorted(captures), len(captures) // 4):
+            self.check_said(ident)
+
+    def test_add_up(self):
+        """The forwarder meets damaged bytes, and the collector declares them: bytes, gaps and cuts add up to the marks of each capture."""
+        guests = self.make()
+        flipped = self.damage(self.modes(guests))
+        captures = {ident for guest in guests for ident in guest.captures}
+        self.send(captures)
+        for guest in guests:
+            for ident in guest.captures:
+                self.check_capture(guest, ident, flipped)
+        self.check_alike(captures)
+
+    def test_rows_taken_away(self):
+        """Whole rows are gone, or flipped."""
+        guests = self.make()
+        gone = self.take()
+        self.repair()
+        captures = {ident for guest in guests for ident in guest.captures} - gone["captures"]
+        self.send(captures)
+        self.check_rows(guests, gone)
+        self.check_alike(captures)
 
 
-def gaps(server, base):
-    """Return the gaps of a capture."""
+def unfound(server, base):
+    """Return the gaps of a capture without the times when they were found, which the hub does not know."""
     return listing(server, f"{base}/packets?")[1]
 
 
 def listing(server, path):
     """Return the packets and gaps of all pages. Left out is what changes on the host when a packet grows behind the
-    capture's end, which may prove a tail."""
-    packets, found, cursor = [], [], ""
+    capture's end, which may prove a tail, and when a gap was found, which the hub does not know."""
+    packets, gaps, cursor = [], [], ""
     while True:
         page = server.json(f"{path}&limit=1000{cursor}")
         for packet in page["packets"]:
             grows = {"copied", "complete", *(["unproven"] if packet["tail_bytes"] else [])}
             packets.append({k: v for k, v in packet.items() if k not in grows})
-        found += page["gaps"]
+        gaps += [{k: v for k, v in gap.items() if k not in ("found", "found_corrected", "mono")} for gap in page["gaps"]]
         if not page["next"]:
-            return packets, found
+            return packets, gaps
         cursor = f"&cursor={page['next']}"
 
 
