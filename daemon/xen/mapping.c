@@ -73,7 +73,7 @@ static enum fault directory_read(struct mapping *mapping, struct xen *xen, uint3
 		}
 	}
 	if (fault == FAULT_NONE && mapping->pages == 0)
-		fault = FAULT_DIRECTORY;
+		fault = FAULT_EMPTY;
 	if (fault == FAULT_NONE && tells_of_itself(mapping, seen, n))
 		fault = FAULT_DUPLICATE;
 	free(seen);

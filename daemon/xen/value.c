@@ -33,6 +33,7 @@ static const struct fault_text faults[FAULT_MAX] = {
 			      "keys are removed"},
 	[FAULT_DIRECTORY] = {"directory", "its directory pages go round, or are more than its ring can need: the last "
 					  "word of a page is the next one, or 0"},
+	[FAULT_EMPTY] = {"empty", "its directory page lists no page: the first word is 0, which ends the list"},
 	[FAULT_RING] = {"ring", "its pages hold no ring: every packet must have a valid header before the keys are "
 				"written"},
 	[FAULT_CHANGES] = {"changes", "its keys change too often, more than 400 times in a second or 1000 in a minute, "

@@ -30,6 +30,7 @@ enum fault {
 	FAULT_STREAM_ZERO,   /* the directory stream/0 exists; the keys of stream 0 are directly below data/mprof */
 	FAULT_MAP,	     /* Xen refuses to map the pages */
 	FAULT_DIRECTORY,     /* a directory page occurs twice, or there are too many */
+	FAULT_EMPTY,	     /* the directory pages list no page */
 	FAULT_RING,	     /* the pages hold no valid ring */
 	FAULT_CHANGES,	     /* the keys change too often */
 	FAULT_EVENT_CHANNEL, /* event-channel is no valid port, or cannot be bound: the ring is polled without it */

@@ -404,10 +404,10 @@ class Directories(Hostile):
 
         made = []
         make("itself", "directory", p40=(full, 40))
-        make("itself-short", "directory", p40=([], 40))
+        make("itself-short", "empty", p40=([], 40))
         make("cycle", "directory", p40=(full, 41), p41=([(1 << 16) + 1023 + i for i in range(1023)], 40))
         make("own-page", "duplicate", p40=([40, 41], 0))
-        make("empty", "", p40=([], 0))
+        make("empty", "empty", p40=([], 0))
         make("low", "reference", p40=([9, 7], 0))
         make("low-next", "reference", p40=(full, 7))
         make("twice", "duplicate", p40=([9, 10, 9], 0))
