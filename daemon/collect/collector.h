@@ -97,7 +97,7 @@ struct resume_entry *collector_resume_find(struct collector *c, const char *sour
  * Return an entry of the newest run of SOURCE whose key begins with PREFIX, settled or not; NULL if
  * there is none.
  */
-const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix);
+const struct resume_entry *collector_resume_life(struct collector *c, const char *source, const char *prefix);
 /* Return the newest run of SOURCE and KEY, by one of its entries; NULL if there is none or it is settled. */
 struct resume_entry *collector_resume_run(struct collector *c, const char *source, const char *key);
 /*

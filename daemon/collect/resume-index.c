@@ -128,11 +128,9 @@ uint32_t collector_resume_numbers(struct collector *c, int64_t run)
 	return next;
 }
 
-const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix)
+const struct resume_entry *collector_resume_life(struct collector *c, const char *source, const char *prefix)
 {
-	const struct resume_entry *entry = newest(c, source, prefix, true);
-
-	return entry ? &entry->resume : NULL;
+	return newest(c, source, prefix, true);
 }
 
 struct resume_entry *collector_resume_stream(struct collector *c, int64_t run, uint32_t number)

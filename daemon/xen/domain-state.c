@@ -50,24 +50,31 @@ static bool state_ends(const struct domain_state *state, struct run_end *ending)
 
 /*
  * If the archive has a run of this domain that has not ended, continue that run. Return the
- * archive's record of the domain's last run, or NULL if the archive has none. Borrowed from the
- * resume index.
+ * archive's record of the domain's last run before this process; NULL if the archive has none, or this
+ * process has settled it. Borrowed from the resume index.
  */
 static const struct archive_resume *run_resume(struct domain *domain)
 {
 	struct collector *c = domain->host->collector;
 	const struct archive_resume *resume;
+	const struct resume_entry *entry;
 	char prefix[96];
 
 	snprintf(prefix, sizeof(prefix), "%s %u %s ", domain->host->boot, domain->domid,
 		 domain->uuid ? domain->uuid : "-");
-	resume = collector_resume_life(c, "xen", prefix);
-	if (!resume)
+	entry = collector_resume_life(c, "xen", prefix);
+	if (!entry)
 		return NULL;
-	domain->epoch = (unsigned)strtoul(resume->key + strlen(prefix), NULL, 10);
+	resume = &entry->resume;
+	domain->epoch = strtoull(resume->key + strlen(prefix), NULL, 10);
 	if (strcmp(resume->state, "ended") == 0) {
 		domain->epoch++;
 		return resume;
+	}
+	/* This process has continued that run, or found it over: the domain that had it is gone. */
+	if (entry->settled) {
+		domain->epoch++;
+		return NULL;
 	}
 	if (domain_guest(domain, resume->run)) {
 		log_warning("%s: out of memory", domain->name);

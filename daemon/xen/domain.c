@@ -6,6 +6,7 @@
 #include "domain.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,7 @@ void domain_ask(struct domain *domain)
 int domain_guest(struct domain *domain, int64_t run)
 {
 	char key[128];
+	struct guest_shared *shared = &domain->host->collector->shared;
 	const struct guest_identity identity = {
 		.source = "xen",
 		.name = domain->raw_name ? domain->raw_name : domain->name,
@@ -96,9 +98,12 @@ int domain_guest(struct domain *domain, int64_t run)
 
 	if (domain->has_guest)
 		return 0;
-	snprintf(key, sizeof(key), "%s %u %s %u", domain->host->boot, domain->domid, domain->uuid ? domain->uuid : "-",
-		 domain->epoch);
-	r = guest_init(&domain->guest, &domain->host->collector->shared, &identity, run, PATIENCE_NS);
+	/* An earlier run of the same boot, domid and UUID, also one of a domain that was forgotten, has a smaller epoch. */
+	if (!run && (uint64_t)shared->last_run > domain->epoch)
+		domain->epoch = (uint64_t)shared->last_run;
+	snprintf(key, sizeof(key), "%s %u %s %" PRIu64, domain->host->boot, domain->domid,
+		 domain->uuid ? domain->uuid : "-", domain->epoch);
+	r = guest_init(&domain->guest, shared, &identity, run, PATIENCE_NS);
 	domain->has_guest = r == 0;
 	return r;
 }

@@ -92,7 +92,8 @@ struct domain {
 	uint64_t renewed;  /* when RENEWALS began to count, CLOCK_MONOTONIC ns */
 	/* Runs that were followed by another run (AFTER_RENEW, AFTER_RESET) since RENEWED. */
 	unsigned renewals;
-	unsigned epoch;				   /* number of earlier runs with the same boot, domid and UUID */
+	/* Greater than that of each earlier run with the same boot, domid and UUID. */
+	uint64_t epoch;
 	uint64_t numbers_used[VALUE_STREAMS / 64]; /* set of the stream numbers that this run has used */
 	/* Capture of the run's end that mprofd had begun when it was killed; 0 = none. */
 	int64_t unfinished;

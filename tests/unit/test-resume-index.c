@@ -121,8 +121,8 @@ static void test_find(void)
 	collector_resume_taken_up(&c, 6);
 	CHECK(entry && entry->settled && !collector_resume_find(&c, "xen", "boot 5 u 0", 0));
 
-	CHECK(collector_resume_life(&c, "xen", "boot 5 u ")->run == 6);
-	CHECK(collector_resume_life(&c, "xen", "boot 6 ")->run == 4);
+	CHECK(collector_resume_life(&c, "xen", "boot 5 u ")->resume.run == 6);
+	CHECK(collector_resume_life(&c, "xen", "boot 6 ")->resume.run == 4);
 	CHECK(!collector_resume_life(&c, "xen", "boot 9 "));
 	CHECK(!collector_resume_life(&c, "dir", "boot"));
 

@@ -478,6 +478,37 @@ class Reused(Lifecycle):
         self.assertEqual([run["reason"] for run in runs], ["crash", "poweroff"])
         self.assertEqual([events_of(d.trace("same", f"?run={run['run']}")) for run in runs], [ring.written for ring in rings])
 
+    def come_back(self, restarts):
+        """A guest ends, its domain is forgotten, and a guest with its number and UUID is created; RESTARTS times mprofd begins anew while the
+        first one runs. Each life is a run of its own, with a key of its own."""
+        d = self.daemons()
+        rings = []
+        guest = None
+        for life in range(3):
+            guest = self.guest(7, "same", handle=guest.uuid if guest else None)
+            rings.append(self.publish(guest, base=4_000_000 * (life + 1)))
+            self.attached(d, "same")
+            d.wait(lambda: len(d.run_list("same")) == life + 1)
+            if life == 0:
+                for _ in range(restarts):
+                    d.stop_collector()
+                    d.start_collector()
+                    self.attached(d, "same")
+                    d.wait(guest.mapped)
+            guest.die("poweroff")
+            self.unmapped(d, guest)
+            self.ended(d, guest, rings[-1], "poweroff", life + 1, life + 1)
+            guest.forget()
+            d.wait(lambda: d.metric("mprofd_domains") == 0)
+        keys = [key for (key,) in d.query("SELECT key FROM runs")]
+        self.assertEqual(len(set(keys)), 3, keys)
+
+    def test_number_and_uuid_come_back(self):
+        self.come_back(restarts=0)
+
+    def test_number_and_uuid_come_back_after_a_restart(self):
+        self.come_back(restarts=1)
+
     def test_suspended_and_resumed(self):
         """No watch fires: the collector asks each second, maps the ring again, and the run goes on."""
         d = self.daemons()
