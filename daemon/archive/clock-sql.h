@@ -9,10 +9,24 @@
  */
 #define PERIOD_HOLDS \
 	"clock_holds(p.id, p.boot, p.began_mono, p.ended_mono, p.real_offset, p.age_offset, p.correction, p.checksum)"
-#define CORRECTION_OF(mono, real)                                                                                 \
-	"(SELECT p.correction FROM clock_periods p WHERE " mono " >= p.began_mono - 60000000000 AND (" mono       \
+#define PERIOD_OF(column, mono, real)                                                                             \
+	"(SELECT " column " FROM clock_periods p WHERE " mono " >= p.began_mono - 60000000000 AND (" mono         \
 	" <= p.ended_mono + 60000000000 OR p.id = (SELECT max(id) FROM clock_periods)) AND abs(" real " - (" mono \
 	") - p.real_offset) <= 2000000000 AND " PERIOD_HOLDS " ORDER BY p.id DESC LIMIT 1)"
+#define CORRECTION_OF(mono, real) PERIOD_OF("p.correction", mono, real)
+/* The boot of such a stamp. NULL: nobody knows. */
+#define BOOT_OF(mono, real) PERIOD_OF("nullif(p.boot, '')", mono, real)
+/*
+ * Whether the stamp of MONO and REAL is at least that of OTHER_MONO and OTHER_REAL less GRACE. In one boot CLOCK_MONOTONIC tells,
+ * which nobody sets; else CLOCK_REALTIME, corrected.
+ */
+#define STAMP_FOLLOWS(mono, real, other_mono, other_real, grace)                                  \
+	"CASE WHEN " BOOT_OF(mono, real) " = " BOOT_OF(                                           \
+		other_mono, other_real) " THEN " mono " >= " other_mono " - " grace " ELSE " real \
+					" + coalesce(" CORRECTION_OF(                             \
+						mono, real) ", 0) >= " other_real                 \
+							    " + coalesce(" CORRECTION_OF(         \
+								    other_mono, other_real) ", 0) - " grace " END"
 #define CORRECTION_AT(real)                                                                                    \
 	"(SELECT p.correction FROM clock_periods p WHERE " real                                                \
 	" BETWEEN p.began_mono + p.real_offset - 60000000000 AND p.ended_mono + p.real_offset + 120000000000 " \

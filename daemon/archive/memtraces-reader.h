@@ -9,6 +9,7 @@
 #ifndef ARCHIVE_MEMTRACES_READER_H
 #define ARCHIVE_MEMTRACES_READER_H
 
+#include "clock.h"
 #include "memtraces.h"
 #include "view.h"
 
@@ -54,10 +55,10 @@ int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, 
 /* The GRACE for a capture, ns: the recording of a guest that crashed ends shortly before its capture. */
 #define MEMTRACES_CAPTURE_GRACE 5000000000ull
 /*
- * Find the newest recording of RUN that was being made at REAL (CLOCK_REALTIME ns), or ended at
- * most GRACE ns before. ARCHIVE_E_ABSENT: there is none.
+ * Find the newest recording of RUN that was being made at WHEN, or ended at most GRACE ns before, also if
+ * CLOCK_REALTIME was set meanwhile. ARCHIVE_E_ABSENT: there is none.
  */
-int memtraces_at(struct memtraces_reader *r, int64_t run, uint64_t real, uint64_t grace, int64_t *id);
+int memtraces_at(struct memtraces_reader *r, int64_t run, struct moment when, uint64_t grace, int64_t *id);
 
 /* The form in which memtraces_read() passes a piece that is stored as a zstd frame. */
 enum memtraces_form {

@@ -30,7 +30,9 @@ static int look_up(struct memtraces_reader *m, const struct head *head, int64_t 
 {
 	int r = memtraces_reader_ready(m);
 
-	return r ? r : memtraces_at(m, head->run, head->real, MEMTRACES_CAPTURE_GRACE, recording);
+	const struct moment when = {.mono = head->mono, .real = head->real};
+
+	return r ? r : memtraces_at(m, head->run, when, MEMTRACES_CAPTURE_GRACE, recording);
 }
 
 /* The same, and read what it is. Return whether there is one. */
@@ -82,7 +84,7 @@ void memory_choose(struct memtraces_reader *m, const char *own, int64_t capture,
 	if (own_state_memory_read(own, capture, memory))
 		return;
 	any = find(m, head, &recording, &found);
-	while (any && found.is_recording && head->is_end && clock_real() < head->real + MEMTRACES_CAPTURE_GRACE) {
+	while (any && found.is_recording && head->is_end && clock_mono() - head->mono < MEMTRACES_CAPTURE_GRACE) {
 		wait(context, clock_mono() + PAUSE_NS);
 		any = find(m, head, &recording, &found);
 	}

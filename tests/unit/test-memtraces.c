@@ -101,6 +101,75 @@ static int take_fields(void *context, const struct memtrace *t)
 	return 0;
 }
 
+static int at(const struct bench *b, uint64_t mono, uint64_t real, int64_t *id)
+{
+	return memtraces_at(b->r, 7, (struct moment){.mono = mono, .real = real}, 5 * NS_PER_S, id);
+}
+
+/* Add a period of the clocks, from S seconds on: REAL is that far ahead of CLOCK_MONOTONIC, and is corrected by CORRECTION. */
+static void add_period(const struct bench *b, const char *boot, int s, int real, int correction)
+{
+	CLEANUP(freep) char *path = NULL, *sql = NULL;
+	sqlite3 *db = NULL;
+
+	if (!CHECK(asprintf(&path, "%s/" MEMTRACES_FILE, b->state) > 0 &&
+		   asprintf(&sql,
+			    "INSERT INTO clock_periods (boot, began_mono, ended_mono, real_offset, age_offset, "
+			    "correction)"
+			    " VALUES ('%s', %d000000000, %d000000000, %d000000000, 0, %d000000000)",
+			    boot, s, s + 1000, real, correction) > 0))
+		return;
+	CHECK_EQ_INT(sqlite3_open(path, &db), SQLITE_OK);
+	CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* Store recording ID, which began at the seconds MONO and REAL, and ended ten seconds later if ENDED. */
+static void record_at(struct bench *b, int64_t id, uint64_t mono, uint64_t real, bool ended)
+{
+	struct memtrace t = sample(id, "web");
+
+	t.began_mono = mono * NS_PER_S;
+	t.began_real = real * NS_PER_S;
+	if (ended) {
+		t.state = "ended";
+		t.reason = "closed";
+		t.ended_mono = (mono + 10) * NS_PER_S;
+		t.ended_real = (real + 10) * NS_PER_S;
+	}
+	put(b, &t, NULL, 0);
+}
+
+/* CLOCK_REALTIME is set while a guest is profiled: the profile of a moment is found by the clock that nobody sets. */
+static void test_clock_set(void)
+{
+	struct bench b;
+	int64_t id = 0;
+
+	if (!bench_init(&b))
+		return;
+	/* Of boot "b", 5,000 s after its start, the clock goes back by 100,000 s. Boot "c" has the right time. */
+	add_period(&b, "b", 4000, 500000, -100000);
+	add_period(&b, "b", 5000, 400000, 0);
+	add_period(&b, "c", 10, 450000, 0);
+	record_at(&b, 1, 4500, 504500, true);
+	record_at(&b, 2, 4600, 504600, false);
+	CHECK_EQ_INT(at(&b, 5100 * NS_PER_S, 405100 * NS_PER_S, &id), 0); /* it began in the future */
+	CHECK_EQ_INT(id, 2);
+	record_at(&b, 2, 4600, 504600, true);
+	CHECK_EQ_INT(at(&b, 5100 * NS_PER_S, 405100 * NS_PER_S, &id), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(at(&b, 4613 * NS_PER_S, 504613 * NS_PER_S, &id), 0);
+	CHECK_EQ_INT(id, 2);
+	CHECK_EQ_INT(at(&b, 4520 * NS_PER_S, 504520 * NS_PER_S, &id), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(at(&b, 4505 * NS_PER_S, 504505 * NS_PER_S, &id), 0);
+	CHECK_EQ_INT(id, 1);
+	/* After the next boot corrected times tell. */
+	record_at(&b, 3, 4700, 504700, false);
+	CHECK_EQ_INT(at(&b, 20 * NS_PER_S, 450020 * NS_PER_S, &id), 0);
+	CHECK_EQ_INT(id, 3);
+	bench_deinit(&b);
+}
+
 static void test_grows(void)
 {
 	struct memtraces_piece piece;
@@ -127,9 +196,9 @@ static void test_grows(void)
 	CHECK_EQ_INT(memtraces_read(b.r, 1, 2999, MEMTRACES_STORED, take_piece, &piece), 0);
 	CHECK(piece.is_frame && piece.bytes < 2000);
 	CHECK_EQ_INT(memtraces_read(b.r, 1, 3000, MEMTRACES_DECODED, take_piece, &piece), ARCHIVE_E_ABSENT);
-	CHECK_EQ_INT(memtraces_at(b.r, 7, 5000, 0, &id), 0);
+	CHECK_EQ_INT(at(&b, 50, 5000, &id), 0);
 	CHECK_EQ_INT(id, 1);
-	CHECK_EQ_INT(memtraces_at(b.r, 7, 1000, 0, &id), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(at(&b, 5, 1000, &id), ARCHIVE_E_ABSENT);
 	bench_deinit(&b);
 }
 
@@ -210,6 +279,7 @@ static void test_quota(void)
 int main(void)
 {
 	CHECK_RUN(test_grows);
+	CHECK_RUN(test_clock_set);
 	CHECK_RUN(test_restart);
 	CHECK_RUN(test_quota);
 	return check_done();

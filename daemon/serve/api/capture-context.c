@@ -24,7 +24,7 @@
 
 struct captured {
 	json_t *object;
-	uint64_t when;
+	struct moment when;
 };
 
 static int take_capture(void *context, const struct reader_capture *c)
@@ -36,7 +36,7 @@ static int take_capture(void *context, const struct reader_capture *c)
 				 "kind", json_text(c->capture.kind), "time", json_time(c->capture.real),
 				 "time_corrected", json_corrected(c->capture.real, c->correction));
 
-	captured->when = c->capture.real;
+	captured->when = (struct moment){.mono = c->capture.mono, .real = c->capture.real};
 	return more && json_object_update_new(object, more) == 0 ? 0 : -ENOMEM;
 }
 
@@ -128,7 +128,7 @@ static int add_members(json_t *answer, const json_t *stored)
 }
 
 /* Add the memory profile that was being recorded when the capture was taken, or ended shortly before. */
-static int add_memtrace(struct exchange *x, json_t *answer, uint64_t when)
+static int add_memtrace(struct exchange *x, json_t *answer, struct moment when)
 {
 	int64_t id, run = json_integer_value(json_object_get(answer, "run"));
 	struct memtraces_reader *r = exchange_memtraces(x);
@@ -147,9 +147,9 @@ static enum outcome damaged(struct exchange *x, int64_t id, const char *what)
 
 /*
  * Read the capture ID, its run and its context into ANSWER and STORED, in one transaction. *WHEN is
- * the time of the capture, CLOCK_REALTIME ns. Return what the reader returns.
+ * the time of the capture. Return what the reader returns.
  */
-static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored *stored, uint64_t *when)
+static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored *stored, struct moment *when)
 {
 	struct captured captured = {.object = answer};
 	int rc = reader_begin(r);
@@ -178,7 +178,7 @@ json_t *capture_context(struct exchange *x, int64_t id)
 	CLEANUP(stored_deinit) struct stored stored = {0};
 	json_error_t error;
 	const char *bad = NULL;
-	uint64_t when = 0;
+	struct moment when = {0};
 	int rc;
 
 	rc = answer ? read_all(exchange_reader(x), id, answer, &stored, &when) : -ENOMEM;
