@@ -263,7 +263,7 @@ lint() {
 	for name in man-pages units arrows docs version scripts; do
 		check $name sh tests/lint/$name "$builds"
 	done
-	for name in answers paths names suites runner monitoring barriers abi; do
+	for name in answers keys paths names suites runner monitoring barriers abi; do
 		check $name python3 -B tests/lint/$name
 	done
 }

@@ -226,17 +226,18 @@ export class Flame extends Graph {
 	openMenu(node, x, y) {
 		const name = this.names[this.tree.name[node]];
 		const acts = this.acts(node);
+		const withKey = (text, key) => [`${text} (${key})`, acts[key]];
 
 		this.tip.hidden = true;
 		this.menu.open(
 			shown(name, 80),
 			[
 				["Zoom to it", () => this.zoom(node)],
-				["Only show allocations inside of it (o)", acts.o],
-				["Hide it (x)", acts.x],
-				[this.isFolded(node) ? "Unfold it (c)" : "Fold what it calls (c)", acts.c],
+				withKey("Only show allocations inside of it", "o"),
+				withKey("Hide it", "x"),
+				withKey(this.isFolded(node) ? "Unfold it" : "Fold what it calls", "c"),
 				["Its callers", () => this.hooks.callers(name)],
-				["All that is above and below it (s)", acts.s],
+				withKey("All that is above and below it", "s"),
 			],
 			x,
 			y,

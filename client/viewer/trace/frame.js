@@ -5,19 +5,20 @@
 import {CLOCKS} from "./clock.js";
 import {palette} from "../draw/theme.js";
 import {repeat} from "./gestures.js";
+import {withKey} from "./keys.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
 
 /* The buttons that open panels: [name of the panel, text, tooltip]. */
 const BUTTONS = [
-	["why", "Why?", "Why does it wait? (y)"],
-	["diff", "Differences", "Differences between the two traces (x)"],
-	["threads", "Threads", "The threads in view, as a list (t)"],
-	["stats", "Numbers", "Numbers of the selected area, or of what is in view (i)"],
-	["notes", "Notes", "Mark a moment or a range with words (e)"],
-	["counters", "Tracks", "Choose tracks and counters (space shows or hides all counters)"],
+	["why", "Why?", withKey("Why does it wait?", "why")],
+	["diff", "Differences", withKey("Differences between the two traces", "diff")],
+	["threads", "Threads", withKey("The threads in view, as a list", "threads")],
+	["stats", "Numbers", withKey("Numbers of the selected area, or of what is in view", "stats")],
+	["notes", "Notes", withKey("Mark a moment or a range with words", "note")],
+	["counters", "Tracks", withKey("Choose tracks and counters; show or hide all counters", "counters")],
 	["trace", "About", "Contents, gaps and origin of this trace"],
-	["help", "?", "Help: signs, keys and pointer (?)"],
+	["help", "?", withKey("Help: signs, keys and pointer", "help")],
 ];
 
 /* What the button about following says: state -> [text, tooltip]. */
@@ -66,13 +67,15 @@ export class Frame {
 		 */
 		for (const [name, element] of this.buttons) if (name !== "help") element.removeAttribute("aria-label");
 		this.buttons.get("diff").hidden = !this.comparison;
-		this.heapButton = button("Heap", "Show or hide the heap (h)", () => this.hooks.flipHeap(), {hidden: true});
+		this.heapButton = button("Heap", withKey("Show or hide the heap", "heap"), () => this.hooks.flipHeap(), {
+			hidden: true,
+		});
 		this.heapButton.removeAttribute("aria-label");
 		this.clock = make(
 			"select",
 			{
 				className: "tl-clock",
-				title: "The clock by which times are written (c)",
+				title: withKey("The clock by which times are written", "clock"),
 				onchange: () => this.hooks.setClock(this.clock.value),
 			},
 			...Object.entries(CLOCKS).map(([value, textContent]) => make("option", {value, textContent})),
@@ -106,9 +109,9 @@ export class Frame {
 					make(
 						"div",
 						{className: "tl-group", role: "group", "aria-label": "Zoom"},
-						zoom("−", "Zoom out (-)", "farther"),
-						zoom("+", "Zoom in (+)", "closer"),
-						button("Fit", "Show the whole trace (f)", () => this.hooks.act("fit")),
+						zoom("−", withKey("Zoom out", "farther", 1), "farther"),
+						zoom("+", withKey("Zoom in", "closer", 1), "closer"),
+						button("Fit", withKey("Show the whole trace", "fit"), () => this.hooks.act("fit")),
 					),
 					this.search.element,
 					make(

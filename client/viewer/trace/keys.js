@@ -1,5 +1,6 @@
 /*
- * The keys of the time line. The table KEYS is used by the handler of key presses and by the help.
+ * The keys of the time line. The handler of key presses, the help and the tooltips of buttons use the table KEYS. The document
+ * docs/viewer.md has the same table, and tests/lint/keys compares the two.
  */
 import {make} from "../page/make.js";
 import {legend} from "./legend.js";
@@ -48,6 +49,13 @@ const NAMES = {
 	" ": "Space",
 };
 
+const keyName = (key) => NAMES[key] ?? key;
+
+/** Return TEXT, the tooltip of a button, with the key number AT that runs the same ACTION. */
+export function withKey(text, action, at = 0) {
+	return `${text} (${keyName(KEYS.find((row) => row.act === action).keys[at])})`;
+}
+
 const byKey = new Map(KEYS.flatMap((row) => row.keys.map((key) => [key, row.act])));
 
 /**
@@ -73,7 +81,7 @@ const POINTER = [
  * signs.
  */
 export function help(palette) {
-	const rows = [...POINTER, ...KEYS.map((row) => [row.keys.map((key) => NAMES[key] ?? key).join(" or "), row.says])];
+	const rows = [...POINTER, ...KEYS.map((row) => [row.keys.map(keyName).join(" or "), row.says])];
 
 	return make(
 		"div",

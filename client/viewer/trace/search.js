@@ -2,6 +2,7 @@
  * The search box. It searches while the user types, shows the number of found threads, and steps
  * from one to the next.
  */
+import {withKey} from "./keys.js";
 import {button, make} from "../page/make.js";
 
 export class Search {
@@ -36,8 +37,8 @@ export class Search {
 			{className: "tl-search", role: "search"},
 			this.input,
 			this.count,
-			button("‹", "Previous match (N)", () => this.step(-1)),
-			button("›", "Next match (n)", () => this.step(1)),
+			button("‹", withKey("Previous match", "previous"), () => this.step(-1)),
+			button("›", withKey("Next match", "next"), () => this.step(1)),
 		);
 	}
 
