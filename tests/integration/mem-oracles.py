@@ -605,6 +605,9 @@ class Mistakes(unittest.TestCase):
         self.assertEqual((code, "did you mean identify?" in said), (2, True))
         code, said = self.said("dump", "/there/is/none")
         self.assertEqual((code, "cannot open" in said), (4, True))
+        for words in (("dump", ""), ("dump", "file:"), ("diff", "", ""), ("hotspots", "")):
+            code, said = self.said(*words)
+            self.assertEqual((code, said), (2, "mprofctl: the name is empty\nTry `mprofctl mem --help`.\n"), words)
         code, said = self.said("dump", "-", input=b"not a profile")
         self.assertEqual((code, "is not a memory profile" in said), (1, True))
         code, said = self.said("dump", "-", input=b"")

@@ -68,12 +68,17 @@ static int recording_open(struct mem_input *in, const char *id)
 
 static int file_open(struct mem_input *in, const char *path)
 {
+	int error;
+
+	if (!path[0])
+		return say_usage("mem", "the name is empty");
 	in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	in->owned = in->fd >= 0;
 	if (in->owned)
 		return CTL_OK;
-	say("cannot open %s: %s", path, strerror(errno));
-	return errno == ENOENT ? CTL_NOT_FOUND : CTL_FAILED;
+	error = errno;
+	say("cannot open %s: %s", path, strerror(error));
+	return error == ENOENT ? CTL_NOT_FOUND : CTL_FAILED;
 }
 
 int mem_input_open(struct mem_input *in, const char *operand, bool twice)
