@@ -110,7 +110,7 @@ class Sink(daemons.Daemons):
                 at += length
         return b"".join(parts)
 
-    def ask(self, verb, **pairs):
+    def send_request(self, verb, **pairs):
         """Send VERB to the control socket. Return a function that waits for the answer: (verb, {key: value})."""
         self.tag += 1
         tag = str(self.tag)
@@ -133,7 +133,7 @@ class Sink(daemons.Daemons):
 
     def say(self, verb, **pairs):
         """Send VERB to the control socket. Return (verb, {key: value})."""
-        return self.ask(verb, **pairs)()
+        return self.send_request(verb, **pairs)()
 
     def pass_time(self, seconds):
         """Let SECONDS pass for the sink."""
@@ -755,7 +755,7 @@ class Identified(Case):
             self.collector.offers = f"7:5:{port}"
             guest = self.enterContext(listener.accept()[0])
         answers = []
-        answer = d.ask("start", domid=5, run=7)
+        answer = d.send_request("start", domid=5, run=7)
         waiting = threading.Thread(target=lambda: answers.append(answer()))
         waiting.start()
         d.pass_time(1.5)
