@@ -307,15 +307,12 @@ static void test_output_directory(void)
 static void test_table(void)
 {
 	const struct exporter *e;
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; (e = exporter_at(i)); i++) {
 		CHECK(exporter_find(e->name, "test") == e);
 		CHECK(e->what && e->suffix && strlen(e->name) < 10);
 		CHECK((e->draw != NULL) != (e->open && e->finish && e->close));
-		for (k = 0; e->options && e->options[k].name; k++)
-			CHECK(strncmp(e->options[k].name, "--", 2) == 0);
-		CHECK(!e->options || k <= EXPORT_OPTIONS_MAX);
 	}
 	CHECK(i > 5);
 	CHECK(!exporter_find("", "test"));
