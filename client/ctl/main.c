@@ -7,7 +7,7 @@
 #include <curl/curl.h>
 
 #include "ctl.h"
-#include "help.h"
+#include "exporter.h"
 #include "mem.h"
 #include "options.h"
 #include "stdio-proxy.h"
@@ -102,6 +102,16 @@ static int take_common(struct line *line, int argc, char **argv)
 	return check_empty(&line->options);
 }
 
+/* Print the help of VERB, or of the program if VERB is VERB_NONE. */
+static void print_help(enum verb_number verb)
+{
+	const struct exporter *e;
+
+	fputs(verb_rows[verb].help, stdout);
+	for (size_t i = 0; verb == VERB_EXPORT && (e = exporter_at(i)); i++)
+		printf("  %-9s %s\n", e->name, e->what);
+}
+
 /* Report that no verb WORD, which may be NULL, is behind VERB. Return CTL_USAGE. */
 static int no_verb_behind(const char *verb, const char *word)
 {
@@ -177,7 +187,7 @@ int main(int argc, char **argv)
 	}
 	verb = line.argc ? verb_find(line.argv[0], NULL) : VERB_NONE;
 	if (line.options.help && (verb || !line.argc)) {
-		help_print(verb);
+		print_help(verb);
 		return stdout_verdict();
 	}
 	if (line.options.stdio_proxy)
