@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options.h"
 #include "verbs.h"
 
 #define WORDS_MAX 6
@@ -16,7 +17,7 @@
 static char *run(int (*verb)(const struct ctl *ctl, int argc, char **argv), const char *const *words, int n, int *code,
 		 size_t *bytes)
 {
-	const struct ctl ctl = {.json = true};
+	const struct ctl ctl = {.verb = verb_find(words[0], NULL), .json = true};
 	char *argv[WORDS_MAX + 1] = {NULL}, *copies[WORDS_MAX], *text = NULL;
 	FILE *out = stdout, *buffer;
 
