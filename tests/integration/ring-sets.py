@@ -1,6 +1,7 @@
 """Test directories of rings: one guest with a ring for each file: ring-sets.py BUILD-DIRECTORY
 [TEST…]"""
 
+import json
 import os
 import shutil
 import signal
@@ -344,13 +345,14 @@ class Read(Case):
         self.assertEqual(run("dump", "out.ctf"), run("dump", "files.ctf"))
 
     def test_names_that_are_no_files(self):
-        """Several names are the files of one program, and nothing else."""
+        """Several names are files and directories of rings, and nothing else."""
         os.makedirs("rings/web")
         for name in ("one", "two"):
             with Ring(f"rings/web/{name}") as ring:
                 ring.add(10)
         with open("text", "w", encoding="ascii") as file:
             file.write("no ring")
+        os.mkfifo("pipe")
 
         def fails(code, said, *arguments):
             done = subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=False)
@@ -359,12 +361,34 @@ class Read(Case):
 
         for verb in ("dump", "stats", "threads", "why"):
             fails(2, "one argument too many", verb, "rings/web/one", "absent", "rings/web/two")
-            fails(1, "rings/web is no file", verb, "rings/web/one", "rings/web")
+            fails(1, "rings/web holds rings/web/one", verb, "rings/web/one", "rings/web")
+            fails(1, "rings/web holds rings/web/one", verb, "rings/web", "rings/web/one")
+            fails(1, "pipe is no file", verb, "rings/web/one", "pipe")
             fails(1, "text is no stream of a trace", verb, "rings/web/one", "text")
         fails(2, '"absent" is one argument too many', "dump", "rings/web/one", "absent")
         fails(2, '"absent" is one argument too many', "export", "rings/web/one", "absent", "--to", "json")
         self.assertFalse(os.path.exists("one.json"))
         fails(4, "there is no thread", "why", "rings/web/one", "rings/web/two", "absent")
+
+    def test_programs(self):
+        """The rings of each directory are a program: one id in two of them is two threads, also if the files are named one by one."""
+        for name in ("a", "b"):
+            os.makedirs(f"rings/{name}")
+            with Ring(f"rings/{name}/one", base=1_000_000 if name == "a" else 2_000_000) as ring:
+                ring.add(10)
+        os.symlink("a", "rings/link")
+
+        def run(*arguments):
+            return subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=True).stdout
+
+        def threads(*arguments):
+            return sorted((each["thread"], each["stream"]) for each in json.loads(run("threads", "--json", *arguments))["threads"])
+
+        alone = {name: json.loads(run("threads", "--json", f"rings/{name}"))["threads"] for name in ("a", "b")}
+        both = threads("rings")
+        self.assertEqual(both, sorted((each["thread"], f"{name}/one") for name in alone for each in alone[name]))
+        for where in (("rings/a", "rings/b/"), ("rings/a/one", "rings/b/one"), ("rings/b/one", "rings/a"), ("rings/",)):
+            self.assertEqual(threads(*where), both, where)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ int why_show(const struct mprof_why_report *report, struct timing *timing, const
 	if (r)
 		return r;
 	for (uint32_t i = 0; last && i < last->view->n_streams; i++) {
-		if (!modeller_leads(last, i))
+		if (!modeller_leads(last, i) || modeller_ended(last, i))
 			continue;
 		if (mprof_explanation_last(explanation, i) != MPROF_OK)
 			return say_memory();

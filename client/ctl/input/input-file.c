@@ -346,13 +346,38 @@ static int read_directory(struct input *in)
 	int r = merge_add_directory(&l, in->name);
 
 	if (!r && !l.n)
+		r = merge_add_tree(&l, in->name);
+	if (!r && !l.n)
 		return no_stream(in);
 	r = r ? r : settle_directory(in);
 	return r ? r : input_run_merge(in, &l);
 }
 
-/* Add the file OPERAND, a ring of the program, to M. Return 0, -errno, or an exit code. */
-static int add_file(struct merge *m, const char *operand)
+/*
+ * Return the directory of the program to which OPERAND belongs: OPERAND itself if it is one, else the one in which it lies, ""
+ * without one. Return NULL without memory. The caller frees it.
+ */
+static char *program_of(const char *operand)
+{
+	struct trace_source t;
+	struct stat st;
+	char *dir, *slash;
+
+	trace_source_parse(&t, NULL, operand, true);
+	dir = strdup(t.name);
+	if (!dir)
+		return NULL;
+	for (slash = dir + strlen(dir); slash > dir + 1 && slash[-1] == '/'; *slash = '\0')
+		slash--;
+	if (stat(t.name, &st) == 0 && S_ISDIR(st.st_mode))
+		return dir;
+	slash = strrchr(dir, '/');
+	dir[slash ? slash - dir : 0] = '\0';
+	return dir;
+}
+
+/* Add OPERAND, a ring of a program, or a directory of its rings, to M. Return 0, -errno, or an exit code. */
+static int add_operand(struct merge *m, const char *operand)
 {
 	struct trace_source t;
 	const char *slash;
@@ -363,16 +388,19 @@ static int add_file(struct merge *m, const char *operand)
 	trace_source_parse(&t, NULL, operand, true);
 	slash = strrchr(t.name, '/');
 	/* Opening a pipe would wait for its writer. */
-	if (stat(t.name, &st) == 0 && !S_ISREG(st.st_mode)) {
-		say("%s is no file: several names are the files of one program", t.name);
+	if (stat(t.name, &st) == 0 && S_ISDIR(st.st_mode)) {
+		r = merge_add_directory(m, t.name);
+	} else if (stat(t.name, &st) == 0 && !S_ISREG(st.st_mode)) {
+		say("%s is no file: several names are files and directories of rings", t.name);
 		return CTL_FAILED;
+	} else {
+		fd = open(t.name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0) {
+			say("cannot open %s: %s", t.name, strerror(errno));
+			return CTL_FAILED;
+		}
+		r = merge_add_file(m, slash ? slash + 1 : t.name, fd);
 	}
-	fd = open(t.name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0) {
-		say("cannot open %s: %s", t.name, strerror(errno));
-		return CTL_FAILED;
-	}
-	r = merge_add_file(m, slash ? slash + 1 : t.name, fd);
 	if (!r && m->n == before) {
 		say("%s is no stream of a trace; if it is compressed, unpack it first", t.name);
 		return CTL_FAILED;
@@ -380,15 +408,86 @@ static int add_file(struct merge *m, const char *operand)
 	return r;
 }
 
-/* Read several files as one trace: rings of one program, and ring files of OCaml. Return as input_read_file(). */
+/* The operands that name one trace, and the directory of each one's program. */
+struct named {
+	const char **operands;
+	char **programs;
+	bool *added; /* the operand was added with an earlier one of its program */
+	size_t n;
+	bool several; /* programs */
+};
+
+static void named_deinit(struct named *named)
+{
+	for (size_t i = 0; named->programs && i < named->n; i++)
+		free(named->programs[i]);
+	free(named->programs);
+	free(named->added);
+	free(named->operands);
+}
+
+/* Find the programs of FIRST and the operands behind it. Return false without memory. */
+static bool named_init(struct named *named, const struct input *in, const char *first)
+{
+	*named = (struct named){.n = in->n_more + 1};
+	named->operands = calloc(named->n, sizeof(*named->operands));
+	named->programs = calloc(named->n, sizeof(*named->programs));
+	named->added = calloc(named->n, sizeof(*named->added));
+	if (!named->operands || !named->programs || !named->added)
+		return false;
+	for (size_t i = 0; i < named->n; i++) {
+		named->operands[i] = i ? in->more[i - 1] : first;
+		named->programs[i] = program_of(named->operands[i]);
+		if (!named->programs[i])
+			return false;
+		named->several = named->several || strcmp(named->programs[i], named->programs[0]) != 0;
+	}
+	return true;
+}
+
+/*
+ * Refuse operands I and K of one program if one of them is its directory, which holds the other. Return 0 or an exit code.
+ */
+static int check_once(const struct named *named, size_t i, size_t k)
+{
+	bool first = strcmp(named->operands[i], named->programs[i]) == 0;
+	struct stat st;
+
+	if ((stat(named->operands[i], &st) != 0 || !S_ISDIR(st.st_mode)) &&
+	    (stat(named->operands[k], &st) != 0 || !S_ISDIR(st.st_mode)))
+		return 0;
+	say("%s holds %s: name one of them", named->operands[first ? i : k], named->operands[first ? k : i]);
+	return CTL_FAILED;
+}
+
+/* Add all operands of the program of operand I to M. Return as add_operand(). */
+static int add_program(struct merge *m, struct named *named, size_t i)
+{
+	const char *program = named->programs[i], *slash = strrchr(program, '/');
+	int r = named->several ? merge_begin_program(m, slash ? slash + 1 : program) : 0;
+
+	r = r ? r : add_operand(m, named->operands[i]);
+	for (size_t k = i + 1; !r && k < named->n; k++) {
+		if (named->added[k] || strcmp(named->programs[k], program) != 0)
+			continue;
+		named->added[k] = true;
+		r = check_once(named, i, k);
+		r = r ? r : add_operand(m, named->operands[k]);
+	}
+	return r;
+}
+
+/* Read several files and directories as one trace: those of one directory are rings of one program. Return as input_read_file(). */
 static int read_files(struct input *in, const char *first)
 {
+	CLEANUP(named_deinit) struct named named;
 	CLEANUP(merge_deinit)
 	struct merge l = {.consumer = &in->consumer, .numbering = in->numbering, .one_guest = true};
-	int r = add_file(&l, first);
+	int r = named_init(&named, in, first) ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !r && i < in->n_more; i++)
-		r = add_file(&l, in->more[i]);
+	for (size_t i = 0; !r && i < named.n; i++)
+		if (!named.added[i])
+			r = add_program(&l, &named, i);
 	r = r ? r : settle_beside(in, true, 0);
 	return r ? r : input_run_merge(in, &l);
 }

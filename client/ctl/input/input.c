@@ -366,7 +366,7 @@ int input_take_files(struct input *in, const struct operands *left, size_t n, co
 		if (!is_file(left->at[i]))
 			return say_usage(verb,
 					 "%s: \"%s\" is one argument too many: only files can be several, as rings of "
-					 "one program",
+					 "programs",
 					 verb, left->at[i ? i : 1]);
 	in->more = left->at + 1;
 	in->n_more = n - 1;

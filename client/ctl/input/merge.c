@@ -51,16 +51,27 @@ static void stream_free(struct merge_stream *s)
 	free(s);
 }
 
-/* Return a copy of NAME, with a number if another stream has that name, or NULL without memory. The caller frees it. */
+/* Return a copy of NAME, behind the program's, or NULL without memory. The caller frees it. */
+static char *full_name(const struct merge *m, const char *name)
+{
+	char *full;
+
+	if (!m->program)
+		return strdup(name);
+	return asprintf(&full, "%s/%s", m->program, name) < 0 ? NULL : full;
+}
+
+/* Return the full name, with a number if another stream has it, or NULL without memory. The caller frees it. */
 static char *own_name(const struct merge *m, const char *name)
 {
-	char *own = strdup(name);
+	CLEANUP(freep) char *full = full_name(m, name);
+	char *own = full ? strdup(full) : NULL;
 
 	for (unsigned int number = 2, i = 0; own && i < m->n; i++) {
 		if (!m->names[i] || strcmp(m->names[i], own) != 0)
 			continue;
 		free(own);
-		if (asprintf(&own, "%s (%u)", name, number++) < 0)
+		if (asprintf(&own, "%s (%u)", full, number++) < 0)
 			own = NULL;
 		i = UINT_MAX; /* the new name may be another stream's, too: look at all again */
 	}
@@ -99,6 +110,16 @@ void merge_deinit(struct merge *m)
 		stream_free(m->stream[i]);
 	}
 	m->n = 0;
+	free(m->program);
+	m->program = NULL;
+}
+
+int merge_begin_program(struct merge *m, const char *name)
+{
+	free(m->program);
+	m->program = strdup(name);
+	m->packets = 0;
+	return m->program ? 0 : -ENOMEM;
 }
 
 static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
@@ -355,9 +376,10 @@ static int add_entry(struct merge *m, int dir, const char *name)
 	return fd < 0 ? -errno : merge_add_file(m, name, fd);
 }
 
-int merge_add_directory(struct merge *m, const char *path)
+/* Add the streams of the directory NAME in DIR, or of DIR itself. Return as merge_add_directory(). */
+static int add_directory_at(struct merge *m, int dir, const char *name)
 {
-	CLEANUP(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(closep) int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent **entries;
 	int n, r = 0;
 
@@ -369,6 +391,43 @@ int merge_add_directory(struct merge *m, const char *path)
 	m->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
 	for (int i = 0; i < n; i++) {
 		r = r ? r : add_entry(m, fd, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+int merge_add_directory(struct merge *m, const char *path)
+{
+	return add_directory_at(m, AT_FDCWD, path);
+}
+
+/* Add the streams of NAME in DIR as those of a program, if it is a directory. Return as merge_add_directory(). */
+static int add_program(struct merge *m, int dir, const char *name)
+{
+	struct stat st;
+	int r;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	r = merge_begin_program(m, name);
+	r = r ? r : add_directory_at(m, dir, name);
+	return r == -ENOENT || r == -EACCES ? 0 : r;
+}
+
+int merge_add_tree(struct merge *m, const char *path)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent **entries;
+	int n, r = 0;
+
+	if (fd < 0)
+		return -errno;
+	n = scandirat(fd, ".", &entries, wanted_entry, alphasort);
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		r = r ? r : add_program(m, fd, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);

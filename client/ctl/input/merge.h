@@ -25,7 +25,8 @@ struct merge {
 	uint32_t guest[MERGE_STREAMS_MAX];
 	/* Files of packets are rings of one program. Set this before the first one is added. */
 	bool one_guest;
-	unsigned int packets;			/* index of the first stream of packets plus 1; 0 = none yet */
+	unsigned int packets; /* index of the first stream of packets of the present program plus 1; 0 = none yet */
+	char *program;	      /* its name, which stands before those of its streams; owned; NULL = none */
 	enum mprof_runtime_numbering numbering; /* of ring files of OCaml, as --runtime names it */
 	uint64_t damages;
 	/* For each stream, its size and its totals; valid after merge_run(). */
@@ -40,6 +41,8 @@ struct merge {
  */
 int merge_add(struct merge *m, const char *name, int fd);
 void merge_deinit(struct merge *m);
+/* The streams that are added from now on are those of another program, called NAME. Return 0 or -ENOMEM. */
+int merge_begin_program(struct merge *m, const char *name);
 
 /*
  * Pass all events to CONSUMER, the oldest first. The events of one stream keep their order. Return
@@ -53,6 +56,12 @@ int merge_run(struct merge *m);
  * is another program. A directory without a stream is no error. Return 0 or -errno.
  */
 int merge_add_directory(struct merge *m, const char *path);
+
+/*
+ * Add the streams of each directory in the directory PATH, in the order of their names: each is a program. Return as
+ * merge_add_directory().
+ */
+int merge_add_tree(struct merge *m, const char *path);
 
 /*
  * Return true if PATH, a file in an archive, may be a stream: the file is neither hidden nor

@@ -188,6 +188,22 @@ bool modeller_one_guest(const struct modeller *m)
 	return true;
 }
 
+bool modeller_ended(const struct modeller *m, unsigned int stream)
+{
+	const struct mprof_model_view *v = m->view;
+	bool ended = false;
+
+	for (uint32_t i = 0; i < v->n_threads; i++) {
+		if (v->streams[v->threads[i].stream].guest != v->streams[stream].guest ||
+		    !(v->threads[i].flags & MPROF_THREAD_SHOULD_RESOLVE))
+			continue;
+		if (!(v->threads[i].flags & MPROF_THREAD_RESOLVED))
+			return false;
+		ended = true;
+	}
+	return ended && !modeller_one_guest(m);
+}
+
 void modeller_range(const struct modeller *m, struct timing *timing)
 {
 	uint64_t last = m->period->first;

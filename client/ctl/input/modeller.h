@@ -51,6 +51,11 @@ bool modeller_finish(struct modeller *m);
 
 /* Return true if the streams of VIEW are those of one guest. */
 bool modeller_one_guest(const struct modeller *m);
+/*
+ * Return whether the program of STREAM, one of several, has ended: threads of it should resolve, and each of them did. The model
+ * is finished.
+ */
+bool modeller_ended(const struct modeller *m, unsigned int stream);
 /* Return true if STREAM of VIEW is the first one of its guest. */
 bool modeller_leads(const struct modeller *m, unsigned int stream);
 
