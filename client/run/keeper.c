@@ -107,9 +107,7 @@ static struct process *process_begin(struct keeper *k, pid_t pid)
 	if (p && !p->path && !p->xen && !p->runtime)
 		return p;
 	if (p) {
-		/* The old program ended by itself. */
-		if (p->control)
-			__atomic_store_n(&p->control->exited, 1, __ATOMIC_RELAXED);
+		process_executes(p, now());
 		process_gone(p, now());
 	}
 	pidfd = pidfd_of(pid);

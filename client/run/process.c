@@ -251,6 +251,7 @@ void process_step(struct process *p, uint64_t time)
 	}
 	notes_take(p, time - HOLD_NS);
 	stacks_look(p, time, time - HOLD_NS);
+	far_ends_look(p, time, time - HOLD_NS);
 	if (p->runtime)
 		runtime_step(p->runtime);
 	if (time - p->sampled >= SAMPLE_NS) {
@@ -264,6 +265,18 @@ int process_wait(const struct process *p, int most)
 	int wait = p->runtime && !p->gone ? runtime_wait(p->runtime) : most;
 
 	return wait < most ? wait : most;
+}
+
+void process_executes(struct process *p, uint64_t time)
+{
+	if (!p->control)
+		return;
+	__atomic_store_n(&p->control->exited, 1, __ATOMIC_RELAXED);
+	notes_take(p, time);
+	mprof_recorder_at(&p->objects, time);
+	p->objects.current = p->pid;
+	mprof_recorder_fulfills(&p->objects, p->pid);
+	p->objects.current = MPROF_THREAD_NONE;
 }
 
 void process_gone(struct process *p, uint64_t time)

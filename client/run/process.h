@@ -24,6 +24,15 @@ struct unnamed {
 	uint64_t time;	/* of its note */
 };
 
+#define KNOWN 256u
+
+/* The other end of the descriptor for which a thread waits. */
+struct far_end {
+	int64_t wait; /* the wait that was looked at; 0 = none */
+	int64_t near; /* the descriptor; 0 = none is known */
+	int64_t far;  /* the other end */
+};
+
 #define UNNAMED 64u /* locks of a process whose names may come later */
 
 struct process {
@@ -40,8 +49,13 @@ struct process {
 	uint32_t n_pending;
 	struct symbols *symbols;
 	struct unnamed unnamed[UNNAMED];
-	int64_t looked[RUN_WAITERS]; /* the last wait of each entry whose stack was read */
-	bool listed;		     /* the file of modules was written */
+	int64_t looked[RUN_WAITERS];	 /* the last wait of each entry whose stack was read */
+	struct far_end far[RUN_WAITERS]; /* of each entry */
+	uint64_t searched;		 /* when an other end was last looked for, CLOCK_MONOTONIC ns */
+	uint32_t far_ends;		 /* number of those that were recorded */
+	pid_t known[KNOWN];		 /* other processes that were recorded, the last ones */
+	uint32_t n_known;
+	bool listed; /* the file of modules was written */
 	struct mprof_recorder_file objects_file, counters_file;
 	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
 	struct mprof_recorder counters;
@@ -83,6 +97,8 @@ void process_ring_refused(const struct process *p);
 void process_step(struct process *p, uint64_t time);
 /* Return the time until P's next step, at most MOST; both ms. */
 int process_wait(const struct process *p, int most);
+/* The process executes another program: record that the program's main thread has ended. TIME is now. */
+void process_executes(struct process *p, uint64_t time);
 /* The process has gone: record its last notes and runtime events, and end the keeper's rings. */
 void process_gone(struct process *p, uint64_t time);
 /* Return whether the process ended by itself, and not by a signal. */
@@ -123,6 +139,14 @@ void stacks_name(struct process *p, uint64_t until);
  * now, and STAMP that of the events, ns.
  */
 void stacks_look(struct process *p, uint64_t time, uint64_t stamp);
+
+/* ---- far-ends.c ---- */
+
+/*
+ * Find the other ends of descriptors, and the children, for which threads have waited for over a second, one each half a
+ * second. TIME is now, and STAMP that of the events, ns.
+ */
+void far_ends_look(struct process *p, uint64_t time, uint64_t stamp);
 
 /* ---- counters.c ---- */
 

@@ -59,6 +59,8 @@ struct run_answer {
 /* Threads of the trace: their ids. Threads of the program have their tid, locks their address. */
 #define RUN_ID_FD(fd)	  (-1000 - (int64_t)(fd))
 #define RUN_ID_WAIT_FIRST (-2000000) /* waits have this id and those below */
+/* The other end of a descriptor, the N-th one that was found. Other processes have their number. */
+#define RUN_ID_FAR(n) (-(INT64_C(1) << 40) - (int64_t)(n))
 /*
  * Threads of OCaml's runtime: ids from 0 on are this number greater than OCaml's, those below -1 this
  * number less. No address is so great, and readers with floating point know the ids exactly.

@@ -484,7 +484,9 @@ class Processes(Case):
             for i in range(256):
                 at = len(memory) - entry * (256 - i)
                 registers = [r.choice((0, 8, here + r.randrange(1 << 14), r.getrandbits(47), r.getrandbits(64))) for _ in range(n)]
-                memory[at : at + 40 + 8 * n] = struct.pack(f"=qQqQIi{n}Q", -2000000 - i, 1, r.getrandbits(62), r.getrandbits(64), r.getrandbits(32), 1, *registers)
+                # A lock, a descriptor that is there or not, or none; and any call.
+                on, call = (r.getrandbits(62), -1000 - r.randrange(9), -1000 - r.getrandbits(20), 0)[i % 4], r.choice((r.randrange(80), r.getrandbits(32)))
+                memory[at : at + 40 + 8 * n] = struct.pack(f"=qQqQIi{n}Q", -2000000 - i, 1, on, r.getrandbits(64), call, os.getpid(), *registers)
             print("written", flush=True)
             while not select.select([sys.stdin], [], [], 0.01)[0]:
                 pass
@@ -703,9 +705,58 @@ class Answers(Case):
         self.assertNotIn("slept", text)
 
     def test_pipe(self):
+        """The only writer is the process itself."""
         process, directory = self.hang("pipe", "read", 1)
-        text = self.answer(process, directory, r"\(Stream, .* The other end is not in this trace: what makes it ready is not recorded\.")
+        text = self.answer(process, directory, r'\(Stream, .* its other end was "fd \d+ pipe:\[\d+\]" of this process\.\n')
         self.assertNotIn("None came", text)
+
+    def test_sockets(self):
+        """Each end of a pair of sockets sends, and nobody receives."""
+        process, directory = self.hang("sockets", "send", 2)
+        end = r'\(Stream, "fd \d+ socket:\[\d+\]"\) is unresolved since .* its other end was "fd \d+ socket:\[\d+\]" of this process, at which \d+ \(Task, '
+        self.answer(process, directory, end + r'"run-target"\) waits, too\.\n(.*\n)*.*' + end)
+
+    def test_watches(self):
+        process, directory = self.hang("watches", "epoll_wait", 1)
+        self.answer(process, directory, r'it watched "fd \d+ pipe:\[\d+\] \(edge-triggered\)"\.\n')
+
+    def test_child_writes(self):
+        """Parent and child wait for each other: in the rings of each, and in those of both together."""
+        process, directory = self.hang("child-writes", "waitpid", 1)
+        alone = (
+            r'\(Wait, "waitpid in program_child_writes\(\) at far\.c:\d+"\) is unresolved since .*'
+            r' it waited for the end of \d+ \(Process, "run-target"\), whose events are not in this trace\.\n'
+        )
+        self.until(lambda: re.search(alone, self.why("why", directory)))
+        child = int(re.search(r"the end of (\d+) \(Process", self.why("why", directory))[1])
+        lines = (
+            rf'it waited for the end of {child} \(Process, .*\), whose main thread {child} \(Task, .*\) waits on .*"write in program_child_writes\(\)',
+            rf'its other end was "fd \d+ pipe:.*" of {process.pid} \(Process, .*\), whose main thread {process.pid} \(Task, .*\) waits on .*"waitpid in ',
+        )
+        both = (directory, self.directory(child))
+        for where in (os.path.dirname(directory),), both, [path for each in both for path in sorted(glob.glob(f"{each}/*"))]:
+            self.until(lambda where=where: all(re.search(line, self.why("why", *where)) for line in lines))
+        os.kill(child, signal.SIGKILL)
+        process.kill()
+
+    def test_connection(self):
+        """The other end of a connection is found by its address."""
+        process, directory = self.hang("connection", "recv", 1)
+        ends = r'its other end was "fd \d+ 127\.0\.0\.1:\d+" of (\d+) \(Process, "run-target"\), whose events are not in this trace\.\n'
+        self.until(lambda: re.search(ends, self.why("why", directory)))
+        child = int(re.search(ends, self.why("why", directory))[1])
+        self.until(lambda: re.search(ends, self.why("why", self.directory(child))))
+        self.assertEqual(int(re.search(ends, self.why("why", self.directory(child)))[1]), process.pid)
+        os.kill(child, signal.SIGKILL)
+        process.kill()
+
+    def test_executes(self):
+        """The threads of a program end when its process executes another one; of several programs, `last` is about those that go on."""
+        process = self.start("/bin/sh", "-c", 'exec "$0" pipe', TARGET, options=("--keep",))
+        self.until(lambda: "its other end was " in self.why("why", "rings") if os.path.isdir(f"rings/run-target.{process.pid}") else False)
+        self.assertIn("all threads that should resolve did, 1 of them\n", self.why("why", f"rings/sh.{process.pid}"))
+        self.assertEqual(re.findall(r"^last of ([a-z-]+)", self.why("why", "rings"), re.M), ["run-target"])
+        process.kill()
 
     def test_captures(self):
         """mprofd takes a capture when a process is killed, and the capture has the same answer."""

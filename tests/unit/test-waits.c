@@ -181,6 +181,103 @@ static void test_outside(void)
 	end(&s);
 }
 
+/* A thread waits to read the descriptor -1003; -7 is its other end, which CREATOR has. */
+#define WAIT_FOR_DESCRIPTOR(creator)                                                                  \
+	CREATES(1, -1, 1, Task), MARKS(1, 1), DOES(2, switch, 1, 0), CREATES(3, -1, 8, Place),        \
+		CREATES(3, -1, -1003, Stream), CREATES(4, 8, -5, Wait), DOES(4, try_read, -5, -1003), \
+		DOES(4, try_read, 1, -5), DOES(4, switch, -1, 0), CREATES(20, creator, -7, Stream),   \
+		DOES(20, try_read, -1003, -7)
+
+static void test_far_process(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, -1, 60, Process),
+		WAIT_FOR_DESCRIPTOR(60),
+		DOES(50, switch, -1, 0),
+	};
+	static const struct line over[] = {
+		CREATES(1, -1, 60, Process),
+		WAIT_FOR_DESCRIPTOR(60),
+		DOES(40, read_later, -1003, -7),
+		DOES(50, switch, -1, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, lines);
+	CHECK_EQ_UINT(n_groups, 1);
+	check_group(&s, 0, 1, 1, "none");
+	mprof_why_ask(s.w, thread(&s, 1), &a);
+	CHECK_EQ_UINT(a.far_end, thread(&s, -7));
+	CHECK_EQ_UINT(a.far_process, thread(&s, 60));
+	CHECK_EQ_UINT(a.far_found, 20);
+	CHECK_EQ_UINT(a.since, 4);
+	CHECK_EQ_UINT(a.far_main, MPROF_NONE);
+	check_words(&s, &groups[0],
+		    "its other end was -7 (Stream) of 60 (Process), whose events are not in this trace.");
+	end(&s);
+	/* The recorder takes back what it found. */
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, over);
+	mprof_why_ask(s.w, thread(&s, 1), &a);
+	CHECK_EQ_UINT(a.far_end, MPROF_NONE);
+	check_words(&s, &groups[0], "The other end is not in this trace: what makes it ready is not recorded.");
+	end(&s);
+}
+
+static void test_far_end_here(void)
+{
+	static const struct line lines[] = {
+		WAIT_FOR_DESCRIPTOR(-1004),
+		CREATES(21, -1, 2, Task),
+		CREATES(22, -1, 9, Place),
+		CREATES(22, 9, -6, Wait),
+		DOES(22, try_read, -6, -1004),
+		DOES(22, try_read, 2, -6),
+		DOES(50, switch, -1, 0),
+	};
+	static const struct line watched[] = { WAIT_FOR_DESCRIPTOR(-1003), DOES(50, switch, -1, 0) };
+	struct mprof_why_answer a;
+	struct story s;
+
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, lines);
+	mprof_why_ask(s.w, thread(&s, 1), &a);
+	CHECK_EQ_UINT(a.far_here, 1);
+	CHECK_EQ_UINT(a.far_user, thread(&s, 2));
+	check_words(&s, &groups[0], "its other end was -7 (Stream) of this process, at which 2 (Task) waits, too.");
+	end(&s);
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, watched);
+	check_words(&s, &groups[0], " it watched -7 (Stream).");
+	end(&s);
+}
+
+/* A wait that tries to read a process waits for its end; a thread of that number in the same rings is another. */
+static void test_far_child(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, -1, 1, Task),
+		MARKS(1, 1),
+		DOES(2, switch, 1, 0),
+		CREATES(3, -1, 8, Place),
+		CREATES(4, 8, -5, Wait),
+		DOES(4, try_read, 1, -5),
+		DOES(4, switch, -1, 0),
+		CREATES(20, -1, 60, Process),
+		DOES(20, try_read, -5, 60),
+		DOES(50, switch, -1, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, lines);
+	CHECK_EQ_UINT(n_groups, 1);
+	mprof_why_ask(s.w, thread(&s, 1), &a);
+	CHECK_EQ_UINT(a.root, thread(&s, -5));
+	CHECK_EQ_UINT(a.far_end, thread(&s, 60));
+	CHECK_EQ_UINT(a.far_process, thread(&s, 60));
+	check_words(&s, &groups[0], " it waited for the end of 60 (Process), whose events are not in this trace.");
+	end(&s);
+}
+
 /* That nothing is stuck needs a ring that has each wait. */
 static void test_nothing(void)
 {
@@ -234,6 +331,9 @@ int main(void)
 	CHECK_RUN(test_order);
 	CHECK_RUN(test_marked);
 	CHECK_RUN(test_outside);
+	CHECK_RUN(test_far_process);
+	CHECK_RUN(test_far_end_here);
+	CHECK_RUN(test_far_child);
 	CHECK_RUN(test_nothing);
 	CHECK_RUN(test_no_memory);
 	return check_done();

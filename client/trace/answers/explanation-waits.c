@@ -34,8 +34,9 @@ static uint32_t count_unread(const struct mprof_model_view *v)
 
 		n += !(t->flags & (MPROF_THREAD_RESOLVED | MPROF_THREAD_ROOT | MPROF_THREAD_PREEXISTING)) &&
 		     t->becomes == MPROF_NONE && !MPROF_IS_VCPU(t->id) && t->type != MPROF_THREAD_Place &&
-		     t->type != MPROF_THREAD_Condition && t->type != MPROF_THREAD_Semaphore &&
-		     t->type != MPROF_THREAD_Stream && t->type != MPROF_THREAD_Mutex;
+		     t->type != MPROF_THREAD_Process && t->type != MPROF_THREAD_Condition &&
+		     t->type != MPROF_THREAD_Semaphore && t->type != MPROF_THREAD_Stream &&
+		     t->type != MPROF_THREAD_Mutex;
 	}
 	return n;
 }

@@ -395,14 +395,82 @@ static void tell_last_signal(const struct why_text *w)
 									       : ", came while a thread waited for it");
 }
 
-/* Say that the other end of the wait is not in this trace. */
+/* Append the label of the far end. */
+static void tell_far_label(const struct why_text *w)
+{
+	uint32_t label = mprof_why_label(w->e->why, w->a->far_end, UINT64_MAX);
+
+	if (label == MPROF_NONE)
+		explain_who(w->e, w->a->far_end, w->a->end);
+	else
+		explain_quote(w->e, w->e->view->labels[label].text);
+}
+
+/* Append the process that has the far end of the wait, and what its main thread waits for. */
+static void tell_far_process(const struct why_text *w)
+{
+	uint32_t main = w->a->far_main, link = main == MPROF_NONE ? MPROF_NONE : mprof_why_link(w->e->why, main);
+
+	explain_who(w->e, w->a->far_process, w->a->end);
+	if (main == MPROF_NONE) {
+		explain_put(w->e, ", whose events are not in this trace");
+	} else if (link != MPROF_NONE) {
+		explain_put(w->e, ", whose main thread ");
+		explain_who(w->e, main, w->a->end);
+		explain_put(w->e, " waits on ");
+		explain_who(w->e, interaction(w, link)->other, w->a->end);
+		explain_put(w->e, " since ");
+		explain_time(w->e, interaction(w, link)->time);
+	}
+	explain_put(w->e, ".");
+}
+
+/* Append where the far end of the wait is. */
+static void tell_far_end(const struct why_text *w)
+{
+	const struct mprof_why_answer *a = w->a;
+
+	explain_put(w->e, ". At ");
+	explain_time(w->e, a->far_found);
+	if (a->far_process == a->far_end) {
+		explain_put(w->e, " it waited for the end of ");
+		tell_far_process(w);
+		return;
+	}
+	if (explain_thread(w->e, a->far_end)->creator == a->root) {
+		explain_put(w->e, " it watched ");
+		tell_far_label(w);
+		explain_put(w->e, ".");
+		return;
+	}
+	explain_put(w->e, " its other end was ");
+	tell_far_label(w);
+	if (a->far_process != MPROF_NONE) {
+		explain_put(w->e, " of ");
+		tell_far_process(w);
+	} else if (!a->far_here) {
+		explain_put(w->e, ", whose events are not in this trace.");
+	} else if (a->far_user != MPROF_NONE) {
+		explain_put(w->e, " of this process, at which ");
+		explain_who(w->e, a->far_user, a->end);
+		explain_put(w->e, " waits, too.");
+	} else {
+		explain_put(w->e, " of this process.");
+	}
+}
+
+/* Say that the other end of the wait is not in this trace, or where it is. */
 static void say_elsewhere(const struct why_text *w)
 {
 	tell_waits(w);
-	explain_put(w->e, w->a->condition == MPROF_NONE
-				  ? ". The other end is not in this trace: it waits for a time, a signal of the "
-				    "system, another process or one of several descriptors."
-				  : ". The other end is not in this trace: what makes it ready is not recorded.");
+	if (w->a->far_end != MPROF_NONE)
+		tell_far_end(w);
+	else
+		explain_put(w->e,
+			    w->a->condition == MPROF_NONE
+				    ? ". The other end is not in this trace: it waits for a time, a signal of the "
+				      "system, another process or one of several descriptors."
+				    : ". The other end is not in this trace: what makes it ready is not recorded.");
 	explain_line(w->e);
 }
 

@@ -121,14 +121,15 @@ static bool reserve(struct mprof_why *w)
 	w->link = malloc(n * sizeof(*w->link));
 	w->root = malloc(n * sizeof(*w->root));
 	w->depth = malloc(n * sizeof(*w->depth));
+	w->user = malloc(n * sizeof(*w->user));
 	w->looked = malloc(n * sizeof(*w->looked));
 	w->ends = malloc(n * sizeof(*w->ends));
 	w->taken = malloc(n * sizeof(*w->taken));
 	w->similar = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->similar));
 	w->last = malloc(((size_t)w->view->n_streams + 1) * 2 * sizeof(*w->last));
-	return w->final && w->link && w->root && w->depth && w->looked && w->ends && w->taken && w->similar &&
-	       w->last && pair_index_init(&w->missed, w->view->n_durations) &&
-	       pair_index_init(&w->siblings, w->view->n_threads);
+	return w->final && w->link && w->root && w->depth && w->user && w->looked && w->ends && w->taken &&
+	       w->similar && w->last && pair_index_init(&w->missed, w->view->n_durations) &&
+	       pair_index_init(&w->siblings, w->view->n_threads) && pair_index_init(&w->mains, w->view->n_threads);
 }
 
 static void find_finals(struct mprof_why *w)
@@ -152,6 +153,15 @@ static bool waits_on_many(const struct mprof_thread *t)
 	return t->type == MPROF_THREAD_Join || t->type == MPROF_THREAD_Choose || t->type == MPROF_THREAD_Pick;
 }
 
+/* A thread that tries to read its far end does not wait on it: nobody signals or resolves that in this trace. */
+bool why_is_far_end(const struct mprof_why *w, uint32_t thread, uint32_t other)
+{
+	const struct mprof_thread *threads = w->view->threads;
+
+	return threads[other].type == MPROF_THREAD_Process ||
+	       (threads[thread].type == MPROF_THREAD_Stream && threads[other].type == MPROF_THREAD_Stream);
+}
+
 static void note_look(struct mprof_why *w, uint32_t i)
 {
 	const struct mprof_interaction *it = &w->view->interactions[i];
@@ -159,7 +169,7 @@ static void note_look(struct mprof_why *w, uint32_t i)
 	uint32_t *link = &w->link[it->thread], on = MPROF_NONE;
 	bool open;
 
-	if (t->flags & MPROF_THREAD_ROOT)
+	if ((t->flags & MPROF_THREAD_ROOT) || why_is_far_end(w, it->thread, it->other))
 		return;
 	if (*link != MPROF_NONE)
 		on = w->final[w->view->interactions[*link].other];
@@ -183,6 +193,59 @@ static void find_links(struct mprof_why *w)
 			w->looked[it[i].other] = it[i].time;
 		note_look(w, i);
 	}
+}
+
+/* Find for each object a thread that waits on it at a place in the code. */
+static void find_users(struct mprof_why *w)
+{
+	uint32_t on;
+
+	memset(w->user, 0xff, w->view->n_threads * sizeof(*w->user));
+	for (uint32_t i = 0; i < w->view->n_threads; i++) {
+		if (!why_is_thread(w, i) || w->final[i] != i)
+			continue;
+		on = why_next(w, i);
+		if (on != MPROF_NONE && why_at_place(w, on))
+			on = why_next(w, on);
+		if (on != MPROF_NONE)
+			w->user[on] = i;
+	}
+}
+
+/* Threads of Linux have their number as id; the main thread has that of the process. */
+static bool can_be_main(const struct mprof_thread *t)
+{
+	return t->type == MPROF_THREAD_Task && t->id > 0 && t->id <= INT32_MAX;
+}
+
+static bool has_processes(const struct mprof_model_view *v)
+{
+	for (uint32_t i = 0; i < v->n_threads; i++)
+		if (v->threads[i].type == MPROF_THREAD_Process)
+			return true;
+	return false;
+}
+
+static void find_mains(struct mprof_why *w)
+{
+	const struct mprof_thread *t = w->view->threads;
+
+	for (uint32_t i = 0; has_processes(w->view) && i < w->view->n_threads; i++)
+		if (can_be_main(&t[i]))
+			pair_index_add(&w->mains,
+				       (struct pair){.key = (uint32_t)t[i].id, .rank = t[i].created, .item = i});
+	pair_index_sort(&w->mains);
+}
+
+uint32_t why_main_thread(const struct mprof_why *w, uint32_t process)
+{
+	const struct mprof_model_view *v = w->view;
+	const struct mprof_thread *t = &v->threads[process];
+	uint32_t main = t->id > 0 && t->id <= INT32_MAX ? pair_index_last(&w->mains, (uint32_t)t->id, 0) : MPROF_NONE;
+
+	if (main == MPROF_NONE || v->streams[v->threads[main].stream].guest == v->streams[t->stream].guest)
+		return MPROF_NONE;
+	return main;
 }
 
 /*
@@ -388,10 +451,12 @@ struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
 		return mprof_why_free(w);
 	find_finals(w);
 	find_links(w);
+	find_users(w);
 	if (!sort_all(w) || !find_roots(w) || !coverage_index_init(&w->coverage, view))
 		return mprof_why_free(w);
 	find_likes(w);
 	find_missed(w);
+	find_mains(w);
 	find_made(w);
 	if (!find_last(w))
 		return mprof_why_free(w);
@@ -406,6 +471,7 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	free(w->link);
 	free(w->root);
 	free(w->depth);
+	free(w->user);
 	free(w->looked);
 	free(w->similar);
 	free(w->ends);
@@ -418,6 +484,7 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	buckets_deinit(&w->labels);
 	pair_index_deinit(&w->missed);
 	pair_index_deinit(&w->siblings);
+	pair_index_deinit(&w->mains);
 	coverage_index_deinit(&w->coverage);
 	free(w);
 	return NULL;

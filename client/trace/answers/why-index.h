@@ -43,6 +43,7 @@ struct mprof_why {
 	uint32_t *link;	 /* its link (<mprof/why.h>), or MPROF_NONE */
 	uint32_t *root;	 /* end of its chain of links */
 	uint32_t *depth; /* number of links to ROOT; for a root 0, or the length of the cycle that it is in */
+	uint32_t *user;	 /* the last thread of the program that waits on it at a place, or MPROF_NONE */
 	/*
 	 * Time of the first try_read or read of the thread, without those by a wait that a place
 	 * has created; UINT64_MAX if there is none.
@@ -64,6 +65,7 @@ struct mprof_why {
 	/* For each item of MADE, and the end, the number of items before that took a wake-up which was kept. */
 	uint32_t *taken;
 	struct pair_index missed;   /* wait -> times of the signals that its recorder says it missed */
+	struct pair_index mains;    /* number of a process -> its main thread, if the view has several programs */
 	struct pair_index siblings; /* creator -> types of its threads that another thread resolved; the last one */
 	struct coverage_index coverage;
 	/* For each string the last resolved thread whose first label it is, or MPROF_NONE. */
@@ -103,11 +105,21 @@ static inline bool why_is_thread(const struct mprof_why *w, uint32_t thread)
 	case MPROF_THREAD_Stream:
 	case MPROF_THREAD_Mutex:
 	case MPROF_THREAD_Place:
+	case MPROF_THREAD_Process:
 		return false;
 	default:
 		return !why_at_place(w, thread);
 	}
 }
+
+/* Return whether OTHER, which THREAD tried to read, is what schema/mprof/events.def calls its other end, or a process. */
+bool why_is_far_end(const struct mprof_why *w, uint32_t thread, uint32_t other);
+
+/*
+ * Return the main thread of the process for which PROCESS, of the type Process, stands in another program's rings; MPROF_NONE
+ * if that is not in the view.
+ */
+uint32_t why_main_thread(const struct mprof_why *w, uint32_t process);
 
 /* Return the thread that THREAD waits on, or MPROF_NONE. */
 static inline uint32_t why_next(const struct mprof_why *w, uint32_t thread)

@@ -144,6 +144,23 @@ static void put_coverage(const struct answer_trace *t, struct mprof_json *j, con
 	mprof_json_close(j, '}');
 }
 
+/* Write the other end of what the thread waits for, if the recorder found it; else null. */
+static void put_far_end(const struct answer_trace *t, struct mprof_json *j, const struct mprof_why_answer *a)
+{
+	if (!answer_names(t, a->far_end)) {
+		mprof_json_null(j, "far_end");
+		return;
+	}
+	mprof_json_open(j, "far_end", '{');
+	answer_put_members(t, j, a->far_end, UINT64_MAX);
+	mprof_json_time(j, "found_ns", a->far_found);
+	answer_put_thread(t, j, "process", a->far_process, UINT64_MAX);
+	answer_put_thread(t, j, "main", a->far_main, UINT64_MAX);
+	mprof_json_boolean(j, "here", a->far_here);
+	answer_put_thread(t, j, "user", a->far_user, UINT64_MAX);
+	mprof_json_close(j, '}');
+}
+
 /* Write the members on the condition at the end of the chain of waiting threads. */
 static void put_condition(const struct answer_trace *t, struct mprof_json *j, const struct mprof_why_answer *a)
 {
@@ -157,6 +174,7 @@ static void put_condition(const struct answer_trace *t, struct mprof_json *j, co
 	put_coverage(t, j, "since_coverage", &a->since_coverage);
 	put_coverage(t, j, "before_coverage", &a->before_coverage);
 	mprof_json_boolean(j, "elsewhere", a->elsewhere);
+	put_far_end(t, j, a);
 }
 
 /* Write the members about a thread that is not resolved. */

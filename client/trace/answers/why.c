@@ -289,6 +289,50 @@ static void find_coverage(const struct mprof_why *w, struct mprof_why_answer *a)
 			       a->since_coverage.hole == MPROF_HOLE_KIND;
 }
 
+/* Return the interaction by which the recorder last told the far end of ROOT, or MPROF_NONE. */
+static uint32_t far_end_of(const struct mprof_why *w, uint32_t root)
+{
+	uint32_t far = MPROF_NONE;
+
+	for (uint32_t i = w->view->threads[root].first_interaction; i != MPROF_NONE;
+	     i = w->view->interactions[i].next) {
+		const struct mprof_interaction *it = &w->view->interactions[i];
+
+		if (!why_is_far_end(w, root, it->other))
+			continue;
+		if (it->kind == MPROF_INTERACTION_TRY_READ)
+			far = i;
+		else if (it->kind == MPROF_INTERACTION_READ)
+			far = MPROF_NONE;
+	}
+	return far;
+}
+
+/* Find the other end of what the chain in A waits for, and who has that. */
+static void find_far_end(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	const struct mprof_thread *threads = w->view->threads;
+	uint32_t found = far_end_of(w, a->root), creator;
+
+	if (found == MPROF_NONE)
+		return;
+	a->far_end = w->view->interactions[found].other;
+	a->far_found = w->view->interactions[found].time;
+	creator = threads[a->far_end].creator;
+	if (threads[a->far_end].type == MPROF_THREAD_Process) {
+		a->far_process = a->far_end;
+	} else if (creator == MPROF_NONE || (threads[creator].flags & MPROF_THREAD_ROOT)) {
+		return;
+	} else if (threads[creator].type == MPROF_THREAD_Process) {
+		a->far_process = creator;
+	} else {
+		a->far_here = true;
+		a->far_user = creator == a->root ? MPROF_NONE : w->user[creator];
+	}
+	if (a->far_process != MPROF_NONE)
+		a->far_main = why_main_thread(w, a->far_process);
+}
+
 /* Return whether the trace has that THREAD ran at or before TIME, ns: then its ring reaches back to that time. */
 static bool ran_before(const struct mprof_why *w, uint32_t thread, uint64_t time)
 {
@@ -358,6 +402,8 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	if (a->condition != MPROF_NONE)
 		count_signals(w, a);
 	find_coverage(w, a);
+	if (a->elsewhere)
+		find_far_end(w, a);
 	if (a->holder != MPROF_NONE)
 		find_outside(w, a);
 	if (a->condition == MPROF_NONE)
@@ -398,6 +444,10 @@ void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_
 		.similar = MPROF_NONE,
 		.held = MPROF_NONE,
 		.holder = MPROF_NONE,
+		.far_end = MPROF_NONE,
+		.far_process = MPROF_NONE,
+		.far_main = MPROF_NONE,
+		.far_user = MPROF_NONE,
 		.end = guest_end(w->view, w->view->threads[final].stream),
 	};
 	if (why_resolved(w, final))

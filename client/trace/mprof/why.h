@@ -139,6 +139,19 @@ struct mprof_why_answer {
 	 * process, one of several descriptors).
 	 */
 	bool elsewhere;
+	/*
+	 * The other end, if ELSEWHERE and the recorder found it: a Process that must end; a Stream that ROOT has created, whose label says
+	 * what that descriptor of epoll watches; or a Stream that stands for a descriptor
+	 * or an address (schema/mprof/events.def). FAR_PROCESS is that Process, or the one that has the descriptor, if it is another
+	 * one, and FAR_MAIN its main thread, if its rings are in the view.
+	 * FAR_HERE: it is this one; and FAR_USER is a thread that waits at that end, MPROF_NONE if the trace has none.
+	 */
+	uint32_t far_end;
+	uint32_t far_process;
+	uint32_t far_main;
+	uint32_t far_user;
+	bool far_here;
+	uint64_t far_found; /* when the recorder found it, ns: it may be another one since */
 };
 
 struct mprof_why;

@@ -145,6 +145,10 @@ static const struct {
 	{"forgets", program_forgets},
 	{"computes", program_computes},
 	{"pipe", program_pipe},
+	{"sockets", program_sockets},
+	{"connection", program_connection},
+	{"watches", program_watches},
+	{"child-writes", program_child_writes},
 	{"library-locks", program_library_locks},
 	{"hang", hang},
 #ifdef __x86_64__

@@ -55,6 +55,10 @@ int program_permits(void);
 int program_forgets(void);
 int program_computes(void);
 int program_pipe(void);
+int program_sockets(void);
+int program_connection(void);
+int program_watches(void);
+int program_child_writes(void);
 int program_library_locks(void);
 
 #endif
