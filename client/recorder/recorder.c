@@ -958,6 +958,14 @@ void mprof_recorder_do_duration_text(struct mprof_recorder *r, int64_t thread, u
 		record_duration(r, thread, number, name->text, name->bytes);
 }
 
+void mprof_recorder_do_state_text(struct mprof_recorder *r, int64_t thread, uint64_t ns, const struct mprof_text *state)
+{
+	int64_t number = (int64_t)ns;
+
+	if (!record_interned(r, MPROF_EXTRA_STATE, thread, &number, state) && !r->compatible)
+		drop(r, MPROF_DROP_TOO_BIG);
+}
+
 void mprof_recorder_do_switch(struct mprof_recorder *r, int64_t thread)
 {
 	if (thread == r->current)

@@ -127,7 +127,7 @@ static int64_t lost(const struct process *p)
 	return (int64_t)(n + (p->runtime ? runtime_dropped(p->runtime) : 0));
 }
 
-void counters_sample(struct process *p, uint64_t time)
+void counters_sample(struct process *p, uint64_t time, bool all)
 {
 	const int64_t values[COUNTERS] = {
 		[COUNTER_RESIDENT] = resident(p->pid),
@@ -137,7 +137,7 @@ void counters_sample(struct process *p, uint64_t time)
 	};
 
 	/* Some event now and then, so that the trace of a process that hangs does not end there. */
-	record(p, time, values, p->samples++ % SAMPLES_ALL == 0);
+	record(p, time, values, p->samples++ % SAMPLES_ALL == 0 || all);
 }
 
 void counters_end(struct process *p, uint64_t time)

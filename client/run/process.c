@@ -76,6 +76,7 @@ void process_free(struct process *p)
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p->pending);
+	free(p->sampling);
 	free(p->path);
 	free(p);
 }
@@ -255,7 +256,8 @@ void process_step(struct process *p, uint64_t time)
 	if (p->runtime)
 		runtime_step(p->runtime);
 	if (time - p->sampled >= SAMPLE_NS) {
-		counters_sample(p, time);
+		/* A state is no event: with a counter the trace reaches to its time. */
+		counters_sample(p, time, states_sample(p, time));
 		p->sampled = time;
 	}
 }

@@ -15,6 +15,7 @@ struct guest;
 struct guest_process;
 struct keeper_options;
 struct runtime;
+struct sampling;
 struct symbols;
 
 /* A lock on the heap, which gets its name from the code that waits for it. */
@@ -59,14 +60,15 @@ struct process {
 	struct mprof_recorder_file objects_file, counters_file;
 	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
 	struct mprof_recorder counters;
-	uint32_t own;		 /* rings of one thread each that the process may have */
-	uint32_t domains;	 /* rings of its domains */
-	struct runtime *runtime; /* of OCaml 5; NULL = the program does not have it */
-	uint64_t sampled;	 /* when the counters were last read, CLOCK_MONOTONIC ns */
-	uint32_t samples;	 /* number of readings */
-	int64_t last[4];	 /* their values */
-	uint32_t facts;		 /* bit N: enum fact N, for the keeper to say */
-	uint64_t gone;		 /* when the process went, CLOCK_MONOTONIC ns; 0 = it is there */
+	uint32_t own;		   /* rings of one thread each that the process may have */
+	uint32_t domains;	   /* rings of its domains */
+	struct runtime *runtime;   /* of OCaml 5; NULL = the program does not have it */
+	uint64_t sampled;	   /* when the counters were last read, CLOCK_MONOTONIC ns */
+	uint32_t samples;	   /* number of readings */
+	int64_t last[4];	   /* their values */
+	struct sampling *sampling; /* of the threads' states; NULL = there was none yet */
+	uint32_t facts;		   /* bit N: enum fact N, for the keeper to say */
+	uint64_t gone;		   /* when the process went, CLOCK_MONOTONIC ns; 0 = it is there */
 };
 
 LIST_HEAD(processes, process);
@@ -150,9 +152,14 @@ void far_ends_look(struct process *p, uint64_t time, uint64_t stamp);
 
 /* ---- counters.c ---- */
 
-/* Record the counters that have changed. TIME is now. */
-void counters_sample(struct process *p, uint64_t time);
+/* Record the counters that have changed, or, if ALL, all of them. TIME is now. */
+void counters_sample(struct process *p, uint64_t time, bool all);
 /* Record that the process has gone. */
 void counters_end(struct process *p, uint64_t time);
+
+/* ---- states.c ---- */
+
+/* Record the states of threads whose rings are quiet. TIME is now. Return whether there was any. */
+bool states_sample(struct process *p, uint64_t time);
 
 #endif

@@ -210,7 +210,7 @@ static bool add(struct reading *r, uint32_t i)
 		return false;
 	s->lost = lost;
 	s->broken = false;
-	r->events += !mprof_event_is_recorder(&s->event.raw);
+	r->events += mprof_event_is_program(&s->event.raw);
 	note_exception(r, &s->event.raw);
 	return mprof_model_add(r->model, i, &s->event.raw) == MPROF_OK && next(r, s);
 }

@@ -18,6 +18,13 @@ enum mprof_extra_kind {
 	MPROF_EXTRA_KINDS,
 };
 
+/* States of a thread in an `extra` of the kind STATE. */
+enum mprof_state_kind {
+#define MPROF_STATE(id, name) MPROF_STATE_##name = (id),
+#include <mprof/events.def>
+	MPROF_STATE_KINDS,
+};
+
 /*
  * Values of the kind RECORDER. A dialect says what the writer's events mean beyond their table, and a
  * version counts the changes of that. A reader takes an unknown dialect or version for one that it

@@ -701,8 +701,73 @@ class Answers(Case):
     def test_computes(self):
         """Nobody sleeps while a thread computes, and a lock's holder is named."""
         process, directory = self.hang("computes", "pthread_mutex_lock", 1)
-        text = self.answer(process, directory, r'\(Task, "computes"\) ran from .* and had not stopped; the trace ends at')
+        text = self.answer(process, directory, r'\(Task, "computes"\) ran from .* and had not stopped;( .*;)? the trace ends at')
         self.assertNotIn("slept", text)
+
+    def state(self, name, *lines, thread=None):
+        """Start NAME, whose first thread waits for another, THREAD, until the answer has LINES. Return the answer's JSON."""
+        process, directory = self.hang(name, "pthread_join", 1)
+        self.until(lambda: all(re.search(line, self.why("why", directory)) for line in lines))
+        answer = json.loads(self.why("why", "--json", directory))
+        if thread:
+            listed = self.why("threads", directory)
+            self.assertRegex(listed, rf"(?m)^ *\d+ .* never resolved, {answer['last'][0]['state']['state']} .*  {thread}(  stream=.*)?$")
+        process.kill()
+        return answer
+
+    def test_spins(self):
+        """A thread that computes ran for as long as the system says."""
+        process, directory = self.hang("computes", "pthread_mutex_lock", 1)
+        ran = r"ran(, or waited for a processor| on a processor): [\d.]+ m?s of processor time in [\d.]+ s, in [2-9] samples from [\d.]+ to [\d.]+"
+        self.until(lambda: re.search(rf"(?m)^last: .*; (it|\d+ \(Task, .*\)) {ran}; the trace ends at ", self.why("why", directory)))
+        last = json.loads(self.why("why", "--json", directory))["last"][0]
+        self.assertEqual((last["state"]["state"], last["state"]["label"]), ("runs", "computes"))
+        self.assertIsNone(last["sleeping_from_ns"])
+        self.assertGreater(int(last["state"]["processor_ns"]), 0)
+        self.assertLessEqual(int(last["state"]["processor_ns"]), int(last["state"]["to_ns"]) - int(last["state"]["from_ns"]) + 50000000)
+        self.assertRegex(self.why("threads", directory), r"(?m)^ *\d+ .* never resolved, runs .*  computes(  stream=.*)?$")
+        process.kill()
+
+    def test_bare_futex(self):
+        """A futex without the C library, as of Rust's locks: the thread waits in the kernel, and did not run on."""
+        line = r'\d+ \(Task, "futex"\) waited in the kernel\'s futex, by no call that its recorder writes, in \d+ samples from '
+        answer = self.state("bare-futex", rf"(?m)^  {line}", rf"(?m)^last: .*; ({line[: line.index(' waited')]}|it) waited in", thread="futex")
+        state = answer["answers"][0]["state"]
+        self.assertEqual((state["state"], state["channel"], state["label"]), ("futex", None, "futex"))
+
+    def test_bare_sleep(self):
+        """A healthy thread that sleeps by a system call of its own."""
+        line = r'(?m)^  \d+ \(Task, "sleeper"\) slept in the kernel( in \w+)?, by no call that its recorder writes, in \d+ samples from '
+        self.assertEqual(self.state("bare-sleep", line, thread="sleeper")["answers"][0]["state"]["state"], "sleeps")
+
+    def test_blocked(self):
+        """The parent of a vfork() waits for its child in the state D."""
+        line = r'(?m)^  \d+ \(Task, "blocked"\) was blocked in the kernel \(state D\)( in \w+)?, in \d+ samples from '
+        self.assertEqual(self.state("blocked", line, thread="blocked")["answers"][0]["state"]["state"], "blocked")
+
+    def test_stopped(self):
+        """A program that a signal stopped, while its threads wait; and no longer when it continues."""
+        process, directory = self.hang("deadlock", "pthread_mutex_lock", 2)
+        self.addCleanup(process.send_signal, signal.SIGCONT)
+        process.send_signal(signal.SIGSTOP)
+        line = r"(?m)^last: .*; the program was stopped by a signal, in \d+ samples from [\d.]+ to [\d.]+; the trace ends at "
+        self.until(lambda: re.search(line, self.why("why", directory)))
+        self.assertNotIn("slept", self.why("why", directory))
+        last = json.loads(self.why("why", "--json", directory))["last"][0]
+        self.assertEqual((last["state"]["state"], last["state"]["thread"]), ("stopped", process.pid))
+        process.send_signal(signal.SIGCONT)
+        self.until(lambda: "then the program slept for " in self.why("why", directory))
+        process.kill()
+
+    def test_idle_has_no_state(self):
+        """Threads that wait as their rings say have no samples: their rings have it all."""
+        process, directory = self.hang("idle-pool", "pthread_cond_wait", 3)
+        self.until(lambda: "then the program slept for " in self.why("why", directory))
+        counters = lambda: self.why("dump", f"{directory}/counters").count('"resident bytes"')  # in every tenth sample
+        before = counters()
+        self.until(lambda: counters() > before)
+        self.assertEqual(self.why("dump", "--event", "state", f"{directory}/counters"), "")
+        process.kill()
 
     def test_pipe(self):
         """The only writer is the process itself."""

@@ -48,6 +48,7 @@ cat >"$tmp/calls.c" <<-'END'
 		mprof_recorder_counter_text(r, n, &word);
 		mprof_recorder_duration(r, n, 5, text, bytes);
 		mprof_recorder_duration_text(r, n, 5, &word);
+		mprof_recorder_state_text(r, n, 5, &word);
 		mprof_recorder_switch(r, n);
 		mprof_recorder_suspend(r);
 		mprof_recorder_gc(r, 5);

@@ -58,7 +58,7 @@ struct consumer {
 	 * follows. May be NULL.
 	 */
 	int (*pause)(void *context);
-	/* Pass the declarations of recorders (mprof_event_is_recorder()) to events(), too. */
+	/* Pass the declarations of recorders and the states of threads (mprof_event_is_program()) to events(), too. */
 	bool recorders;
 	void *context;
 };

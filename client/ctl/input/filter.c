@@ -85,8 +85,9 @@ static int parse_events(struct filter *f, const char *list, const char *verb)
 
 	f->by_event = list != NULL;
 	while (next_word(&list, &word, &len)) {
-		if (is_name("recorder", word, len)) {
-			f->recorders = true;
+		if (is_name("recorder", word, len) || is_name("state", word, len)) {
+			f->recorders = f->recorders || *word == 'r';
+			f->states = f->states || *word == 's';
 			continue;
 		}
 		for (id = 0; id < MPROF_EVENT_IDS && !is_name(mprof_event_name((uint8_t)id), word, len); id++)
@@ -96,7 +97,7 @@ static int parse_events(struct filter *f, const char *list, const char *verb)
 				verb,
 				"there is no event \"%.*s\"; these are: creates read fulfills fails becomes label "
 				"increase switch gc signal try_read counter read_later signal_noswitch duration "
-				"recorder",
+				"recorder state",
 				(int)len, word);
 		f->events[id] = true;
 	}
@@ -204,6 +205,9 @@ bool filter_takes(struct filter *f, unsigned int stream, const struct mprof_raw_
 
 	if (mprof_event_is_recorder(e))
 		return inside && f->recorders;
+	if (mprof_event_is_state(e))
+		return inside && f->states && (!f->by_thread || is_listed(f, e->context)) &&
+		       (!f->label || is_labelled(f, stream, e->context));
 	if (f->label && e->id == MPROF_EVENT_label && glob_match(f->label, e->text, e->text_bytes))
 		remember(f, stream, e->context);
 	if (!inside || (f->by_event && !f->events[e->id]))

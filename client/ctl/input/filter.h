@@ -30,6 +30,7 @@ struct filter {
 	struct period *period; /* borrowed */
 	bool by_event, by_thread;
 	bool recorders; /* take the declarations of recorders, which name no thread */
+	bool states;	/* take the states of threads */
 	bool events[MPROF_EVENT_IDS];
 	int64_t threads[FILTER_THREADS_MAX];
 	size_t thread_count;

@@ -199,7 +199,7 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 		return say_memory();
 	if (o.from || o.to || o.event || o.thread || o.label)
 		d.filter = &filter;
-	d.consumer.recorders = filter.recorders;
+	d.consumer.recorders = filter.recorders || filter.states;
 	filter.period = &timing.period;
 	timing.by_lines = true;
 	if (timing.kind != TIME_GUEST)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/why.h>
+
 #include "array.h"
 #include "cleanup.h"
 #include "input.h"
@@ -27,6 +29,7 @@ struct threads {
 	/* Most threads to list, longest first; MPROF_NONE = all, in the order of the trace. */
 	uint32_t most;
 	uint8_t *labelled; /* if LABEL is set, by thread: 1 = a label of the thread matches LABEL */
+	uint32_t *sampled; /* by thread: the last sample of its state, or MPROF_NONE; NULL = no thread has one */
 	uint32_t *list;	   /* numbers of the selected threads */
 	uint32_t n;
 };
@@ -35,6 +38,7 @@ static void threads_deinit(struct threads *t)
 {
 	modeller_deinit(&t->modeller);
 	free(t->labelled);
+	free(t->sampled);
 	free(t->list);
 }
 
@@ -67,6 +71,34 @@ static int compare(const void *a, const void *b, void *context)
 	uint64_t x = threads[i].end - threads[i].start, y = threads[k].end - threads[k].start;
 
 	return x != y ? (x > y ? -1 : 1) : i < k ? -1 : 1;
+}
+
+/* Find the last samples of all threads. Return false without memory. */
+static bool find_samples(struct threads *t)
+{
+	const struct mprof_model_view *v = view_of(t);
+
+	if (!v->n_states)
+		return true;
+	t->sampled = malloc(v->n_threads * sizeof(*t->sampled));
+	if (!t->sampled)
+		return false;
+	memset(t->sampled, 0xff, v->n_threads * sizeof(*t->sampled));
+	for (uint32_t i = 0; i < v->n_states; i++)
+		t->sampled[v->states[i].thread] = i;
+	return true;
+}
+
+/* Return the last sample of thread I, if it has not ended and is in a state that its ring does not tell; else NULL. */
+static const struct mprof_state *sample_of(const struct threads *t, uint32_t i)
+{
+	const struct mprof_model_view *v = view_of(t);
+	uint32_t sample = t->sampled ? t->sampled[i] : MPROF_NONE;
+
+	if (sample == MPROF_NONE || (v->threads[i].flags & MPROF_THREAD_RESOLVED) ||
+	    v->states[sample].kind >= MPROF_STATE_waits)
+		return NULL;
+	return &v->states[sample];
 }
 
 static bool choose(struct threads *t)
@@ -136,6 +168,7 @@ static void line_make(const struct threads *t, uint32_t i, struct line *line)
 {
 	const struct mprof_thread *threads = view_of(t)->threads, *thread = &threads[i];
 	const struct mprof_thread *parent = &threads[thread->parent];
+	const struct mprof_state *sample = sample_of(t, i);
 
 	memset(line, 0, sizeof(*line));
 	snprintf(line->cell[0], sizeof(line->cell[0]), "%" PRId64, thread->id);
@@ -145,7 +178,8 @@ static void line_make(const struct threads *t, uint32_t i, struct line *line)
 		span_text(thread->end - thread->start, line->cell[3], sizeof(line->cell[3]));
 	else
 		snprintf(line->cell[3], sizeof(line->cell[3]), "unknown");
-	snprintf(line->cell[4], sizeof(line->cell[4]), "%s", state_of(thread));
+	snprintf(line->cell[4], sizeof(line->cell[4]), "%s%s%s", state_of(thread), sample ? ", " : "",
+		 sample ? mprof_why_state_name((enum mprof_state_kind)sample->kind) : "");
 	if (thread->becomes != MPROF_NONE)
 		snprintf(line->cell[5], sizeof(line->cell[5]), "%" PRId64, threads[thread->becomes].id);
 	else
@@ -215,6 +249,16 @@ static json_t *id_json(const struct threads *t, uint32_t i)
 	return json_integer(view_of(t)->threads[i].id);
 }
 
+static json_t *sample_json(const struct threads *t, uint32_t i)
+{
+	const struct mprof_state *sample = sample_of(t, i);
+
+	if (!sample)
+		return json_null();
+	return json_pack("{so so so}", "time_ns", modeller_time(sample->time), "processor_ns",
+			 modeller_time(sample->processor_ns), "state", modeller_string(&t->modeller, sample->text));
+}
+
 static json_t *entry_json(const struct threads *t, uint32_t i)
 {
 	const struct mprof_thread *thread = &view_of(t)->threads[i];
@@ -227,6 +271,7 @@ static json_t *entry_json(const struct threads *t, uint32_t i)
 			  modeller_string(&t->modeller, thread->failure));
 
 	timing_json_walls(t->timing, object);
+	json_object_set_new(object, "sample", sample_json(t, i));
 	json_object_set_new(object, "should_resolve", json_boolean(thread->flags & MPROF_THREAD_SHOULD_RESOLVE));
 	if (t->modeller.names)
 		json_object_set_new(
@@ -288,7 +333,7 @@ static int take_most(struct threads *t, const char *longest, const char *verb)
 
 static int threads_print(struct threads *t, bool json)
 {
-	if (!modeller_finish(&t->modeller) || !choose(t))
+	if (!modeller_finish(&t->modeller) || !find_samples(t) || !choose(t))
 		return say_memory();
 	modeller_range(&t->modeller, t->timing);
 	return json ? show_json(t) : show(t);

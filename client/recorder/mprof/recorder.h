@@ -248,6 +248,8 @@ void mprof_recorder_do_duration(struct mprof_recorder *r, int64_t thread, uint64
 				size_t name_bytes);
 void mprof_recorder_do_duration_text(struct mprof_recorder *r, int64_t thread, uint64_t ns,
 				     const struct mprof_text *name);
+void mprof_recorder_do_state_text(struct mprof_recorder *r, int64_t thread, uint64_t ns,
+				  const struct mprof_text *state);
 void mprof_recorder_do_switch(struct mprof_recorder *r, int64_t thread);
 void mprof_recorder_do_suspend(struct mprof_recorder *r);
 void mprof_recorder_do_gc(struct mprof_recorder *r, uint64_t duration);
@@ -372,6 +374,18 @@ static inline void mprof_recorder_duration_text(struct mprof_recorder *r, int64_
 		mprof_recorder_do_duration_text(r, thread, ns, name);
 }
 
+/*
+ * The system says that THREAD, which somebody else runs, is in STATE, and has used NS nanoseconds of processor time since it
+ * began. STATE is a word of MPROF_STATE (mprof/events.def), and may have a space and the name of a place in the kernel behind it.
+ * A recorder in compatible mode ignores it.
+ */
+static inline void mprof_recorder_state_text(struct mprof_recorder *r, int64_t thread, uint64_t ns,
+					     const struct mprof_text *state)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_state_text(r, thread, ns, state);
+}
+
 /* THREAD runs now. If THREAD is already the running thread, nothing is recorded. */
 static inline void mprof_recorder_switch(struct mprof_recorder *r, int64_t thread)
 {
@@ -452,6 +466,7 @@ static inline void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int6
 #define mprof_recorder_counter_text(...)    MPROF_RECORDER_DO(counter_text, __VA_ARGS__)
 #define mprof_recorder_duration(...)	    MPROF_RECORDER_DO(duration, __VA_ARGS__)
 #define mprof_recorder_duration_text(...)   MPROF_RECORDER_DO(duration_text, __VA_ARGS__)
+#define mprof_recorder_state_text(...)	    MPROF_RECORDER_DO(state_text, __VA_ARGS__)
 #define mprof_recorder_switch(...)	    MPROF_RECORDER_DO(switch, __VA_ARGS__)
 #define mprof_recorder_suspend(...)	    MPROF_RECORDER_DO(suspend, __VA_ARGS__)
 #define mprof_recorder_gc(...)		    MPROF_RECORDER_DO(gc, __VA_ARGS__)

@@ -57,6 +57,10 @@ void explain_vcpus(struct mprof_explanation *e, uint32_t stream, uint64_t from, 
  * at which a wait for it began, ns, or UINT64_MAX.
  */
 void explain_hole(struct mprof_explanation *e, const struct mprof_coverage *c, uint64_t since);
+/* Append what a thread did by its samples S, which do not say that it waits: ` was stopped by a signal, in 3 samples …`. */
+void explain_state(struct mprof_explanation *e, const struct mprof_why_state *s);
+/* Append string I of the view from byte OFFSET on, made printable. */
+void explain_string(struct mprof_explanation *e, uint32_t i, uint32_t offset);
 /* As explain_who(), and append ` at ` and TIME. */
 void explain_who_when(struct mprof_explanation *e, uint32_t thread, uint64_t time);
 

@@ -172,6 +172,19 @@ static void tell_running(struct mprof_explanation *e, uint32_t thread)
 	explain_line(e);
 }
 
+/* Say what the last samples of THREAD tell, if it lives. */
+static void tell_state(struct mprof_explanation *e, uint32_t thread)
+{
+	struct mprof_why_state s;
+
+	if ((explain_thread(e, thread)->flags & MPROF_THREAD_RESOLVED) || !mprof_why_state(e->why, thread, 0, &s))
+		return;
+	explain_put(e, "By the last samples of the system it");
+	explain_state(e, &s);
+	explain_put(e, ".");
+	explain_line(e);
+}
+
 static void tell_resolution(struct mprof_explanation *e, uint32_t thread)
 {
 	const struct mprof_thread *it = explain_thread(e, thread);
@@ -232,6 +245,7 @@ enum mprof_status mprof_explanation_thread(struct mprof_explanation *e, uint32_t
 	tell_beginning(e, thread);
 	tell_actions(e, thread);
 	tell_running(e, thread);
+	tell_state(e, thread);
 	tell_end(e, thread);
 	return explain_end(e);
 }

@@ -1,6 +1,8 @@
 /* Explain why a thread waits, and what ran last. */
 #include <inttypes.h>
 
+#include <mprof/ids.h>
+
 #include "explanation-parts.h"
 #include "why-index.h"
 
@@ -585,6 +587,20 @@ static void tell_helpers(const struct why_text *w)
 	}
 }
 
+/* Say what the thread at the end of the chain did, or that the asked thread was stopped, if samples of them say so. */
+static void tell_states(const struct why_text *w)
+{
+	struct mprof_why_state s;
+	uint32_t thread = why_state_of_answer(w->e->why, w->a, &s);
+
+	if (thread == MPROF_NONE)
+		return;
+	explain_put(w->e, "  ");
+	explain_who(w->e, thread, s.to);
+	explain_state(w->e, &s);
+	explain_line(w->e);
+}
+
 static void tell_why(struct mprof_explanation *e, uint32_t thread)
 {
 	struct mprof_why_answer a;
@@ -601,6 +617,7 @@ static void tell_why(struct mprof_explanation *e, uint32_t thread)
 	verdicts[a.verdict](&w);
 	if (a.verdict != MPROF_WHY_RESOLVED) {
 		explain_vcpus(e, w.thread->stream, a.since, a.end);
+		tell_states(&w);
 		tell_helpers(&w);
 	}
 }
@@ -662,9 +679,9 @@ static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
 
 /*
  * Name a thread of STREAM's guest, other than LAST, that had not stopped to run when its ring's last event came. Its name is the one
- * that it has at END, ns: it may have got it while it ran.
+ * that it has at END, ns: it may have got it while it ran. Return the thread, or MPROF_NONE.
  */
-static void tell_running(struct mprof_explanation *e, uint32_t stream, uint32_t last, uint64_t end)
+static uint32_t tell_running(struct mprof_explanation *e, uint32_t stream, uint32_t last, uint64_t end)
 {
 	for (uint32_t i = 0; i < e->view->n_streams; i++) {
 		const struct mprof_model_stream *s = &e->view->streams[i];
@@ -677,26 +694,56 @@ static void tell_running(struct mprof_explanation *e, uint32_t stream, uint32_t 
 		explain_put(e, " ran from ");
 		explain_time(e, s->since);
 		explain_put(e, " and had not stopped");
-		return;
+		return s->running;
 	}
+	return MPROF_NONE;
+}
+
+/* Say what THREAD did by its samples S: that the program was stopped, or else THREAD; NAMED is the thread that the sentence named last. */
+static void tell_program(struct mprof_explanation *e, uint32_t thread, const struct mprof_why_state *s, uint32_t named)
+{
+	explain_put(e, "; ");
+	if (s->kind == MPROF_STATE_stopped)
+		explain_put(e, "the program");
+	else if (thread == named)
+		explain_put(e, "it");
+	else
+		explain_who(e, thread, s->to);
+	explain_state(e, s);
+}
+
+/* Say what the program did after the thread LAST ran, the last one that its rings have; the trace ends at END. */
+static void tell_awake(struct mprof_explanation *e, uint32_t stream, uint32_t last, uint64_t end)
+{
+	struct mprof_why_state s;
+	uint32_t thread = mprof_why_program_state(e->why, stream, &s), named = last;
+
+	if (thread == MPROF_NONE || s.kind == MPROF_STATE_runs || s.kind == MPROF_STATE_stopped)
+		named = tell_running(e, stream, last, end);
+	if (thread != MPROF_NONE)
+		tell_program(e, thread, &s, named);
+	explain_put(e, "; the trace ends at ");
 }
 
 static void tell_last(struct mprof_explanation *e, uint32_t stream, const struct mprof_activation *a)
 {
 	uint64_t end = end_of(e, stream), asleep = mprof_coverage_asleep(e->view, stream);
+	struct mprof_why_state s;
 
 	explain_who(e, a->thread, a->end);
 	explain_put(e, " ran from ");
 	explain_time(e, a->start);
 	explain_put(e, " to ");
 	explain_time(e, a->end);
-	if (asleep < end) {
+	if (asleep >= end) {
+		tell_awake(e, stream, a->thread, end);
+	} else if (mprof_why_program_state(e->why, stream, &s) != MPROF_NONE && s.kind == MPROF_STATE_stopped) {
+		tell_program(e, MPROF_NONE, &s, MPROF_NONE);
+		explain_put(e, "; the trace ends at ");
+	} else {
 		explain_put(e, ", then the program slept for ");
 		explain_span(e, asleep, end);
 		explain_put(e, ", to the end of the trace at ");
-	} else {
-		tell_running(e, stream, a->thread, end);
-		explain_put(e, "; the trace ends at ");
 	}
 	explain_time(e, end);
 }

@@ -201,6 +201,14 @@ void explain_quote(struct mprof_explanation *e, uint32_t i)
 	explain_put(e, "\"");
 }
 
+void explain_string(struct mprof_explanation *e, uint32_t i, uint32_t offset)
+{
+	const struct mprof_string *s = &e->view->strings[i];
+
+	if (piece(e, MPROF_NONE) && s->bytes > offset)
+		put_safe(e, e->view->text + s->offset + offset, s->bytes - offset);
+}
+
 void explain_name(struct mprof_explanation *e, uint32_t stream)
 {
 	if (piece(e, MPROF_NONE))

@@ -458,7 +458,7 @@ struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
 	find_missed(w);
 	find_mains(w);
 	find_made(w);
-	if (!find_last(w))
+	if (!find_last(w) || !why_states_init(w))
 		return mprof_why_free(w);
 	return w;
 }
@@ -478,6 +478,7 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	free(w->taken);
 	free(w->unheard);
 	free(w->last);
+	free(w->sampled);
 	buckets_deinit(&w->signals);
 	buckets_deinit(&w->made);
 	buckets_deinit(&w->wakes);

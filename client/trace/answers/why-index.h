@@ -75,7 +75,17 @@ struct mprof_why {
 	 * a thread that is no root.
 	 */
 	uint32_t *last;
+	uint32_t *sampled; /* for each thread its last state, or MPROF_NONE; NULL if no thread has one */
 };
+
+/* Fill SAMPLED of W. Return false without memory. */
+bool why_states_init(struct mprof_why *w);
+/*
+ * Store in *STATE what explains the answer A: what the thread at the end of its chain does, which waits for nothing; or else that
+ * the asked thread was stopped while it waited. Return that thread, or MPROF_NONE.
+ */
+uint32_t why_state_of_answer(const struct mprof_why *w, const struct mprof_why_answer *a,
+			     struct mprof_why_state *state);
 
 /* Return whether T is a lock: the thread that it waits on holds it. */
 static inline bool why_is_lock(const struct mprof_thread *t)

@@ -177,10 +177,38 @@ static void put_condition(const struct answer_trace *t, struct mprof_json *j, co
 	put_far_end(t, j, a);
 }
 
+/* Write the state S of THREAD, or null if THREAD is MPROF_NONE. */
+static void put_state(const struct answer_trace *t, struct mprof_json *j, uint32_t thread,
+		      const struct mprof_why_state *s)
+{
+	const struct mprof_string *channel;
+
+	if (!answer_names(t, thread)) {
+		mprof_json_null(j, "state");
+		return;
+	}
+	mprof_json_open(j, "state", '{');
+	answer_put_members(t, j, thread, s->to);
+	mprof_json_word(j, "state", mprof_why_state_name(s->kind));
+	if (s->channel == MPROF_NONE) {
+		mprof_json_null(j, "channel");
+	} else {
+		channel = &t->view->strings[s->channel];
+		mprof_json_text(j, "channel", t->view->text + channel->offset + s->channel_offset,
+				channel->bytes - s->channel_offset);
+	}
+	mprof_json_number(j, "samples", s->samples);
+	mprof_json_time(j, "from_ns", s->from);
+	mprof_json_time(j, "to_ns", s->to);
+	mprof_json_time(j, "processor_ns", s->processor_ns);
+	mprof_json_close(j, '}');
+}
+
 /* Write the members about a thread that is not resolved. */
 static void put_wait(const struct answer_trace *t, struct mprof_json *j, const struct mprof_why_answer *a)
 {
 	struct mprof_coverage unresolved;
+	struct mprof_why_state state;
 
 	mprof_why_unresolved(t->why, a->thread, &unresolved);
 	put_coverage(t, j, "resolution_coverage", &unresolved);
@@ -190,6 +218,7 @@ static void put_wait(const struct answer_trace *t, struct mprof_json *j, const s
 	put_like(t, j, a->similar);
 	put_holder(t, j, a);
 	put_condition(t, j, a);
+	put_state(t, j, why_state_of_answer(t->why, a, &state), &state);
 }
 
 /* Write the members on the group of threads that wait for the same. */
@@ -286,6 +315,7 @@ static enum mprof_status put_last(const struct answer_trace *t, struct mprof_jso
 {
 	uint64_t asleep = mprof_coverage_asleep(t->view, stream);
 	enum mprof_status status = MPROF_OK;
+	struct mprof_why_state state;
 
 	mprof_json_open(j, NULL, '{');
 	mprof_json_time(j, "end_ns", t->view->streams[stream].end);
@@ -294,6 +324,7 @@ static enum mprof_status put_last(const struct answer_trace *t, struct mprof_jso
 		mprof_json_null(j, "sleeping_from_ns");
 	else
 		mprof_json_time(j, "sleeping_from_ns", asleep);
+	put_state(t, j, mprof_why_program_state(t->why, stream, &state), &state);
 	if (named)
 		mprof_json_word(j, "stream", t->streams[stream]);
 	if (t->explanation)

@@ -179,12 +179,24 @@ static char *put_recorder(char *out, const struct mprof_raw_event *e, bool json)
 	return put_text(out, ordered ? "yes" : "no");
 }
 
+/* Write the fields of a thread's state, from the event's name up to the opening quote of its string. */
+static char *put_state(char *out, const struct mprof_raw_event *e, bool json)
+{
+	out = put_signed(put_text(out, json ? "\",\"event\":\"state\",\"thread\":" : " state thread="), e->context);
+	if (json)
+		return put_text(put_unsigned(put_text(out, ",\"processor_ns\":\""), (uint64_t)e->number),
+				"\",\"state\":\"");
+	return put_text(put_seconds(put_text(out, " processor="), (uint64_t)e->number), " state=\"");
+}
+
 size_t mprof_event_text(const struct mprof_raw_event *e, char *line)
 {
 	char *out = put_seconds(line, e->timestamp);
 
 	if (mprof_event_is_recorder(e)) {
 		out = put_recorder(out, e, false);
+	} else if (mprof_event_is_state(e)) {
+		out = put_state(out, e, false);
 	} else if (e->id == MPROF_EVENT_gc) {
 		out = put_seconds(put_text(out, " gc duration="), (uint64_t)e->number);
 	} else if (e->id == MPROF_EVENT_extra) {
@@ -203,6 +215,8 @@ size_t mprof_event_json(const struct mprof_raw_event *e, char *line)
 
 	if (mprof_event_is_recorder(e))
 		return (size_t)(put_recorder(out, e, true) - line);
+	if (mprof_event_is_state(e))
+		return (size_t)(put_state(out, e, true) - line);
 	if (e->id == MPROF_EVENT_gc) {
 		out = put_unsigned(put_text(out, "\",\"event\":\"gc\",\"duration_ns\":\""), (uint64_t)e->number);
 		return (size_t)(put_text(out, "\"}") - line);
@@ -222,6 +236,8 @@ size_t mprof_event_json(const struct mprof_raw_event *e, char *line)
 
 const char *mprof_event_text_key(const struct mprof_raw_event *e)
 {
+	if (mprof_event_is_state(e))
+		return "state";
 	return e->id < MPROF_EVENT_IDS ? text_keys[e->id] : NULL;
 }
 

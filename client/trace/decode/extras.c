@@ -99,10 +99,9 @@ static bool take_recorder(const struct extras *x, const struct mprof_extra *extr
 bool extras_take(struct extras *x, struct mprof_raw_event *raw, struct mprof_totals *totals)
 {
 	static const uint8_t ids[MPROF_EXTRA_KINDS] = {
-		[MPROF_EXTRA_DURATION] = MPROF_EVENT_extra,
-		[MPROF_EXTRA_LABEL] = MPROF_EVENT_label,
-		[MPROF_EXTRA_INCREASE] = MPROF_EVENT_increase,
-		[MPROF_EXTRA_COUNTER] = MPROF_EVENT_counter,
+		[MPROF_EXTRA_DURATION] = MPROF_EVENT_extra,    [MPROF_EXTRA_LABEL] = MPROF_EVENT_label,
+		[MPROF_EXTRA_INCREASE] = MPROF_EVENT_increase, [MPROF_EXTRA_COUNTER] = MPROF_EVENT_counter,
+		[MPROF_EXTRA_STATE] = MPROF_EVENT_extra,
 	};
 	struct mprof_extra extra;
 
@@ -123,10 +122,12 @@ bool extras_take(struct extras *x, struct mprof_raw_event *raw, struct mprof_tot
 		extra.text_bytes = strlen(extra.text);
 	}
 	raw->id = ids[extra.kind];
-	raw->type = extra.kind == MPROF_EXTRA_INCREASE || extra.kind == MPROF_EXTRA_COUNTER ? extra.counter : 0;
+	raw->type = extra.kind == MPROF_EXTRA_INCREASE || extra.kind == MPROF_EXTRA_COUNTER ? extra.counter
+		    : extra.kind == MPROF_EXTRA_STATE					    ? MPROF_EXTRA_STATE
+											    : 0;
 	raw->context = extra.thread;
 	raw->number = extra.number;
 	raw->text = extra.text;
 	raw->text_bytes = extra.text_bytes;
-	return true;
+	return extra.kind != MPROF_EXTRA_STATE || x->recorders;
 }

@@ -3,8 +3,9 @@
  *
  * A decoder gives out a LABEL, INCREASE or COUNTER as the event of that name, with the text itself, and a
  * DURATION as an event with the id `extra`: context = the thread, number = nanoseconds, text = the name.
- * It gives out no TEXT, and no event of a kind that it does not know. A RECORDER is no event of the
- * program: it is given out only if the caller asks for it.
+ * It gives out no TEXT, and no event of a kind that it does not know. A RECORDER and a STATE are no events of
+ * the program: they are given out only if the caller asks for them, a STATE as an event with the id `extra` and the
+ * type STATE: context = the thread, number = nanoseconds, text = the state.
  */
 #ifndef TRACE_EXTRAS_H
 #define TRACE_EXTRAS_H
@@ -22,7 +23,7 @@
 struct extras {
 	struct map map;	   /* from the id of a text to its index in TEXTS */
 	struct grow texts; /* with their kinds of counters */
-	bool recorders;	   /* give out the events of the kind RECORDER */
+	bool recorders;	   /* give out the events of the kinds RECORDER and STATE */
 };
 
 void extras_init(struct extras *x);

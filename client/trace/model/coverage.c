@@ -247,6 +247,15 @@ static bool ends_with_gap(const struct mprof_model_view *v, uint32_t guest)
 	return false;
 }
 
+/* Return whether a sample says that a thread of GUEST ran after SINCE, ns. */
+static bool ran_after(const struct mprof_model_view *v, uint32_t guest, uint64_t since)
+{
+	for (uint32_t i = 0; i < v->n_streams; i++)
+		if (v->streams[i].guest == guest && v->streams[i].ran > since)
+			return true;
+	return false;
+}
+
 uint64_t mprof_coverage_asleep(const struct mprof_model_view *v, uint32_t stream)
 {
 	uint64_t since = UINT64_MAX;
@@ -263,5 +272,5 @@ uint64_t mprof_coverage_asleep(const struct mprof_model_view *v, uint32_t stream
 		if (s->running == s->root && (since == UINT64_MAX || s->since > since))
 			since = s->since;
 	}
-	return since;
+	return since != UINT64_MAX && ran_after(v, v->streams[stream].guest, since) ? UINT64_MAX : since;
 }

@@ -363,6 +363,58 @@ static void on_duration(const struct step *step)
 		};
 }
 
+/* Return the state that TEXT, of BYTES bytes, begins with, or MPROF_STATE_KINDS. */
+static enum mprof_state_kind state_of(const char *text, size_t bytes)
+{
+	static const char *const names[MPROF_STATE_KINDS] = {
+#define MPROF_STATE(id, name) [id] = #name,
+#include <mprof/events.def>
+	};
+	const char *end = memchr(text, ' ', bytes);
+	size_t n = end ? (size_t)(end - text) : bytes;
+	unsigned kind = 0;
+
+	while (kind < MPROF_STATE_KINDS && (strlen(names[kind]) != n || memcmp(names[kind], text, n) != 0))
+		kind++;
+	return (enum mprof_state_kind)kind;
+}
+
+/* Note in S the latest time at or after which a thread ran: at that of the state I, or between the one before it and I. */
+static void note_ran(const struct mprof_model *m, struct mprof_model_stream *s, uint32_t i)
+{
+	const struct mprof_state *all = m->arrays[MODEL_STATES].items, *state = &all[i];
+	uint64_t ran = 0;
+
+	if (state->kind == MPROF_STATE_runs)
+		ran = state->time;
+	else if (state->previous != MPROF_NONE && all[state->previous].processor_ns < state->processor_ns)
+		ran = all[state->previous].time + 1;
+	s->ran = ran > s->ran ? ran : s->ran;
+}
+
+/* Add a sample of a thread. The thread is known, or it is none that the program's events name. */
+static void on_state(const struct step *step)
+{
+	uint32_t slot = *thread_index_slot(step->s->index, step->e->context), added;
+	const struct mprof_string *s = intern_at(&step->m->strings, step->text);
+
+	if (slot == MPROF_NONE || step->e->context == MPROF_THREAD_NONE)
+		return;
+	slot = alias_find(model_aliases(step->m), slot);
+	*(struct mprof_state *)grow_take(&step->m->arrays[MODEL_STATES], sizeof(struct mprof_state)) =
+		(struct mprof_state){
+			.time = step->time,
+			.processor_ns = (uint64_t)step->e->number,
+			.thread = slot,
+			.text = step->text,
+			.kind = state_of(intern_text(&step->m->strings, step->text), s->bytes),
+			.previous = map_get(&step->m->sampled, slot),
+		};
+	added = model_count(step->m, MODEL_STATES) - 1;
+	map_put(&step->m->sampled, slot, added);
+	note_ran(step->m, &step->s->seen, added);
+}
+
 static void on_switch(const struct step *step)
 {
 	run(step, thread_of(step, step->e->context));
@@ -468,10 +520,14 @@ static enum mprof_status apply(struct step *step, const struct mprof_raw_event *
 		return MPROF_OK;
 	}
 	step->e = e;
-	if (!take_text(step))
+	if ((mprof_event_is_state(e) && !map_reserve(&step->m->sampled, 1)) || !take_text(step))
 		return MPROF_NOMEM;
 	step->m->slack--;
 	step->time = on_line(e->timestamp, step->s->seen.offset_ns);
+	if (mprof_event_is_state(e)) {
+		on_state(step);
+		return MPROF_OK;
+	}
 	note_time(step->m, step->s, step->time);
 	note_kind(&step->s->seen, e->id, step->time);
 	handlers[e->id](step);

@@ -71,6 +71,7 @@ enum model_array {
 	MODEL_COLLECTIONS,
 	MODEL_DURATIONS,
 	MODEL_EXPECTATIONS,
+	MODEL_STATES,
 	MODEL_ARRAYS,
 };
 
@@ -111,7 +112,8 @@ struct mprof_model {
 	struct intern strings;
 	struct map counters; /* from stream and name to the counter's index */
 	struct map scales;
-	uint32_t slack; /* number of events that fit into the arrays before they must grow */
+	struct map sampled; /* from thread to its last state */
+	uint32_t slack;	    /* number of events that fit into the arrays before they must grow */
 	enum model_stage stage;
 	uint64_t most_memory;
 	struct mprof_model_notes notes;

@@ -29,6 +29,7 @@ static const struct {
 	[MODEL_COLLECTIONS] = {sizeof(struct mprof_collection), 1},
 	[MODEL_DURATIONS] = {sizeof(struct mprof_duration), 1},
 	[MODEL_EXPECTATIONS] = {sizeof(struct mprof_expectation), 1},
+	[MODEL_STATES] = {sizeof(struct mprof_state), 1},
 };
 
 /*
@@ -53,6 +54,7 @@ struct mprof_model *mprof_model_new(const struct mprof_model_options *options)
 	intern_init(&m->strings, m->options.seed);
 	map_init(&m->counters, m->options.seed);
 	map_init(&m->scales, m->options.seed);
+	map_init(&m->sampled, m->options.seed);
 	return m;
 }
 
@@ -73,6 +75,7 @@ struct mprof_model *mprof_model_free(struct mprof_model *m)
 	intern_deinit(&m->strings);
 	map_deinit(&m->counters);
 	map_deinit(&m->scales);
+	map_deinit(&m->sampled);
 	free(m);
 	return NULL;
 }
@@ -193,7 +196,8 @@ static uint64_t held(const struct mprof_model *m)
 	bytes += (uint64_t)m->gaps.room * sizeof(struct mprof_gap);
 	bytes += (uint64_t)m->pieces.room * sizeof(struct mprof_piece);
 	bytes += (uint64_t)m->strings.list.room * sizeof(struct mprof_string) + m->strings.arena.room;
-	bytes += ((uint64_t)m->strings.map.room + m->counters.room + m->scales.room) * sizeof(struct map_entry);
+	bytes += ((uint64_t)m->strings.map.room + m->counters.room + m->scales.room + m->sampled.room) *
+		 sizeof(struct map_entry);
 	return bytes;
 }
 
@@ -217,6 +221,7 @@ static void free_input_state(struct mprof_model *m)
 	map_deinit(&m->strings.map);
 	map_deinit(&m->counters);
 	map_deinit(&m->scales);
+	map_deinit(&m->sampled);
 	for (uint32_t i = 0; i < m->streams.n; i++) {
 		struct model_stream *s = model_stream_at(m, i);
 
@@ -269,6 +274,8 @@ static void show(struct mprof_model *m)
 		.rows = m->view.rows,
 		.text_bytes = m->strings.arena.n,
 		.notes = m->notes,
+		.states = a[MODEL_STATES].items,
+		.n_states = a[MODEL_STATES].n,
 	};
 }
 

@@ -70,7 +70,8 @@ MPROF_API const char *mprof_hole_name(enum mprof_hole hole);
 /*
  * Return since when the program of STREAM's guest sleeps at the end of the trace, ns: no ring of the guest
  * has a thread that runs then, and the ring that was last to stop did so at that time. Return UINT64_MAX if
- * the program does not sleep, if a ring does not tell whether its threads stopped, or if the clock of a ring went back.
+ * the program does not sleep, if a ring does not tell whether its threads stopped, if the clock of a ring went back, or if a
+ * sample of a thread says that it ran since.
  */
 MPROF_API uint64_t mprof_coverage_asleep(const struct mprof_model_view *view, uint32_t stream);
 

@@ -233,6 +233,20 @@ struct mprof_duration {
 };
 
 /*
+ * A sample of the system's view of THREAD: at TIME it was in the state TEXT (MPROF_STATE in mprof/events.def), and had used
+ * PROCESSOR_NS of processor time since it began, which can be any number. KIND is the state, or MPROF_STATE_KINDS if TEXT
+ * begins with no word that this version knows.
+ */
+struct mprof_state {
+	uint64_t time;
+	uint64_t processor_ns;
+	uint32_t thread;
+	uint32_t text;	   /* string */
+	uint32_t kind;	   /* enum mprof_state_kind */
+	uint32_t previous; /* previous sample of THREAD, or MPROF_NONE */
+};
+
+/*
  * From START to END, DURATION (an index) is the innermost duration of STREAM: the one that began last of
  * those that had begun and not ended. Pieces of a stream do not overlap.
  */
@@ -303,6 +317,8 @@ struct mprof_model_stream {
 	 */
 	uint32_t silent;
 	uint32_t reserved;
+	/* A state of the stream says that a thread ran at this time or later, ns; 0 if none does. */
+	uint64_t ran;
 };
 
 /* A text: BYTES bytes at OFFSET of the view's TEXT, unescaped as in the trace. Not terminated. */
@@ -363,6 +379,9 @@ struct mprof_model_view {
 	uint32_t rows; /* rows of all streams together */
 	uint32_t text_bytes;
 	struct mprof_model_notes notes;
+	const struct mprof_state *states; /* in the order of events */
+	uint32_t n_states;
+	uint32_t reserved;
 };
 
 struct mprof_model;
@@ -381,7 +400,7 @@ MPROF_API enum mprof_status mprof_model_stream(struct mprof_model *m, const stru
 
 /*
  * Add E, the next event of STREAM, and copy its text. E can be the declaration of a packet's recorder
- * (mprof_event_is_recorder()); it counts as no event. Give the events of streams that share a guest
+ * (mprof_event_is_recorder()), or a state of a thread that the model has; these count as no event. Give the events of streams that share a guest
  * in the order of time as far as it is known; the order between guests is free. Return MPROF_OK;
  * MPROF_CORRUPT for an unknown stream or event id; MPROF_END after mprof_model_finish();
  * MPROF_NOMEM, also for more than 2^32 - 1 items of a kind. After MPROF_NOMEM nothing has changed,

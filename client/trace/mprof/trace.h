@@ -73,7 +73,8 @@ struct mprof_packet {
  * A decoder resolves interned texts: it gives out a label or counter with its text, whatever its form in
  * the packet. An event with the id MPROF_EVENT_extra is a duration: `context` is the thread, `number` the
  * nanoseconds until the timestamp, `text` the name. After mprof_decoder_recorders() it can also be what
- * the writer of a packet declares of itself (mprof_event_is_recorder()).
+ * the writer of a packet declares of itself (mprof_event_is_recorder()), or a sample of a thread's state
+ * (mprof_event_is_state()).
  */
 struct mprof_event {
 	/*
@@ -92,6 +93,22 @@ struct mprof_event {
 static inline bool mprof_event_is_recorder(const struct mprof_raw_event *raw)
 {
 	return raw->id == MPROF_EVENT_extra && raw->type == MPROF_EXTRA_RECORDER;
+}
+
+/*
+ * Return whether RAW, which a decoder gave out, is a sample of the system's view of the thread `context`, and no event of
+ * the program. `number` is the processor time that the thread had used, ns, and `text` its state (MPROF_STATE in
+ * mprof/events.def).
+ */
+static inline bool mprof_event_is_state(const struct mprof_raw_event *raw)
+{
+	return raw->id == MPROF_EVENT_extra && raw->type == MPROF_EXTRA_STATE;
+}
+
+/* Return whether RAW, which a decoder gave out, is an event of the program: no declaration and no sample. */
+static inline bool mprof_event_is_program(const struct mprof_raw_event *raw)
+{
+	return !mprof_event_is_recorder(raw) && !mprof_event_is_state(raw);
 }
 
 /* Return whether an event that a decoder gives out with the type ID names a thread in `context`. */
@@ -133,7 +150,7 @@ MPROF_API struct mprof_decoder *mprof_decoder_new(void);
 /* Free D, which may be NULL. Return NULL. */
 MPROF_API struct mprof_decoder *mprof_decoder_free(struct mprof_decoder *d);
 
-/* Give out the declarations of recorders, too, if WANTED. A new decoder skips them. */
+/* Give out the declarations of recorders and the states of threads, too, if WANTED. A new decoder skips them. */
 MPROF_API void mprof_decoder_recorders(struct mprof_decoder *d, bool wanted);
 
 /*

@@ -154,6 +154,18 @@ struct mprof_why_answer {
 	uint64_t far_found; /* when the recorder found it, ns: it may be another one since */
 };
 
+/* What the last samples of a thread say: its state, which is the same in SAMPLES samples in a row. */
+struct mprof_why_state {
+	enum mprof_state_kind kind;
+	uint32_t samples;
+	uint64_t from;	       /* time of the first of these samples, ns */
+	uint64_t to;	       /* time of the last one, which is the last sample of the thread, ns */
+	uint64_t processor_ns; /* processor time that the thread used between these two */
+	/* Place in the kernel where the thread slept in the last sample: the string CHANNEL from this byte on; or MPROF_NONE. */
+	uint32_t channel;
+	uint32_t channel_offset;
+};
+
 struct mprof_why;
 
 /*
@@ -202,6 +214,21 @@ MPROF_API void mprof_why_unresolved(const struct mprof_why *w, uint32_t thread, 
  * that. If several activations have the same end, return the last of these. vCPUs (schema/vcpu.md) do not count.
  */
 MPROF_API uint32_t mprof_why_last(const struct mprof_why *w, uint32_t stream, bool awake);
+
+/*
+ * Store in *STATE the state of THREAD in its last samples, without those before FROM, ns. Return false if there is none, or if the
+ * last sample says that the thread was in a wait, which its ring tells. The call takes time in proportion to the thread's samples.
+ */
+MPROF_API bool mprof_why_state(const struct mprof_why *w, uint32_t thread, uint64_t from,
+			       struct mprof_why_state *state);
+/*
+ * Find a thread of STREAM's guest that explains what the program did at the end of the trace, since it slept or a thread last
+ * ran: one that was stopped by a signal, which stops all threads, or else the one that ran and used most processor time, or else one
+ * that has not stopped to run by its ring. Store its state in *STATE. Return the thread, or MPROF_NONE. The call takes time in proportion to all threads and samples.
+ */
+MPROF_API uint32_t mprof_why_program_state(const struct mprof_why *w, uint32_t stream, struct mprof_why_state *state);
+/* Return the name of KIND, a constant: "runs", "sleeps" and so on (MPROF_STATE in mprof/events.def). */
+MPROF_API const char *mprof_why_state_name(enum mprof_state_kind kind);
 
 #ifdef __cplusplus
 }

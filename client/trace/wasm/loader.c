@@ -147,7 +147,7 @@ static enum mprof_status add(struct loader *l, uint32_t stream, const struct mpr
 	if (mprof_model_add_batch(l->model, stream, events, n, &added) != MPROF_OK)
 		return MPROF_NOMEM;
 	for (size_t i = 0; i < n; i++)
-		by_type[events[i].raw.id] += !mprof_event_is_recorder(&events[i].raw);
+		by_type[events[i].raw.id] += mprof_event_is_program(&events[i].raw);
 	return MPROF_OK;
 }
 

@@ -150,6 +150,9 @@ static const struct {
 	{"watches", program_watches},
 	{"child-writes", program_child_writes},
 	{"library-locks", program_library_locks},
+	{"bare-futex", program_bare_futex},
+	{"bare-sleep", program_bare_sleep},
+	{"blocked", program_blocked},
 	{"hang", hang},
 #ifdef __x86_64__
 	{"no-counter", no_counter},

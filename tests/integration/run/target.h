@@ -60,5 +60,8 @@ int program_connection(void);
 int program_watches(void);
 int program_child_writes(void);
 int program_library_locks(void);
+int program_bare_futex(void);
+int program_bare_sleep(void);
+int program_blocked(void);
 
 #endif

@@ -1,0 +1,254 @@
+/*
+ * Samples of the system's view of the threads, from /proc: what a thread does that is in no wait of the shim.
+ *
+ * The rings of threads say what they wait for. A thread that computes, that waits in the kernel by a call that the shim does not
+ * see, or whose process is stopped, writes nothing. So once a second the keeper reads the state of those threads whose
+ * rings are quiet. The ring of a thread that is in a wait, or that began one in the last second, says what it does: such a
+ * thread is looked at each LOOKS_RARE seconds. At most LOOKS threads of a process are read each second, in turns.
+ *
+ * The table of waiting threads is the process's memory: nothing in it is trusted.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "process.h"
+
+#define LOOKS	      256u  /* threads that are read each second */
+#define LOOKS_RARE    10u   /* a state that stays the same is recorded in each such look, after as many */
+#define SAMPLED	      1024u /* threads of a process whose last looks are known */
+#define CHANNEL_BYTES 40u
+#define TEXTS	      64u /* states with a channel that all processes together have */
+
+/* One entry of the table of a process, at the thread's id modulo SAMPLED. Another thread may take it. */
+struct sampled {
+	pid_t tid;
+	uint32_t same;	  /* looks that found KIND */
+	uint32_t skipped; /* looks that were left out because the thread waits */
+	uint32_t kind;	  /* enum mprof_state_kind of the last record; MPROF_STATE_KINDS = there is none */
+	uint64_t since;	  /* of the thread's last wait, as its entry in the table of waiting threads has it */
+};
+
+struct sampling {
+	struct sampled entries[SAMPLED];
+	uint32_t at; /* the thread of the directory with which the next second begins */
+};
+
+/* What one look has found. */
+struct look {
+	enum mprof_state_kind kind;
+	uint64_t processor_ns;
+	char channel[CHANNEL_BYTES]; /* where the kernel has the thread wait, or empty */
+};
+
+/* Return the text of KIND and CHANNEL, which stays valid. Without room the channel is left out. */
+static const struct mprof_text *text_of(enum mprof_state_kind kind, const char *channel)
+{
+	static const struct mprof_text words[MPROF_STATE_KINDS] = {
+#define MPROF_STATE(id, name) [id] = MPROF_TEXT(#name),
+#include <mprof/events.def>
+	};
+	static struct {
+		struct mprof_text text;
+		char bytes[CHANNEL_BYTES + 16];
+	} made[TEXTS];
+	static uint32_t n;
+	char text[sizeof(made[0].bytes)];
+	int bytes = snprintf(text, sizeof(text), "%s %s", words[kind].text, channel);
+
+	if (!*channel)
+		return &words[kind];
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(made[i].bytes, text) == 0)
+			return &made[i].text;
+	if (n == TEXTS)
+		return &words[kind];
+	memcpy(made[n].bytes, text, sizeof(text));
+	made[n].text = (struct mprof_text){.text = made[n].bytes, .bytes = (size_t)bytes};
+	return &made[n++].text;
+}
+
+/* Read the file NAME of the thread TID of PID into TEXT, SIZE bytes, terminated. Return whether there is anything. */
+static bool task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static enum mprof_state_kind kind_of(char letter)
+{
+	switch (letter) {
+	case 'R':
+		return MPROF_STATE_runs;
+	case 'S':
+	case 'I':
+		return MPROF_STATE_sleeps;
+	case 'D':
+		return MPROF_STATE_blocked;
+	case 'T':
+		return MPROF_STATE_stopped;
+	case 't':
+		return MPROF_STATE_traced;
+	case 'Z':
+	case 'X':
+		return MPROF_STATE_ended;
+	default:
+		return MPROF_STATE_KINDS;
+	}
+}
+
+/* Find where the kernel has the sleeping thread TID wait. A thread in a futex is one of the kind futex, which needs no channel. */
+static void channel_find(pid_t pid, pid_t tid, struct look *l)
+{
+	char text[CHANNEL_BYTES];
+
+	if (task_read(pid, tid, "wchan", text, sizeof(text)) && strcmp(text, "0") != 0)
+		for (size_t i = 0; text[i] > ' ' && text[i] < 127; i++)
+			l->channel[i] = text[i];
+	if (l->kind != MPROF_STATE_sleeps)
+		return;
+	if (!*l->channel && task_read(pid, tid, "syscall", text, sizeof(text)) && strtol(text, NULL, 10) == SYS_futex &&
+	    *text >= '0' && *text <= '9')
+		memcpy(l->channel, "futex", sizeof("futex"));
+	if (!strstr(l->channel, "futex"))
+		return;
+	l->kind = MPROF_STATE_futex;
+	*l->channel = '\0';
+}
+
+/* Read the state of the thread TID. Return false if it has gone, or if the state is unknown. */
+static bool look_at(pid_t pid, pid_t tid, struct look *l)
+{
+	char text[512];
+	const char *end;
+	unsigned long long user, system;
+	char letter;
+
+	*l = (struct look){0};
+	if (!task_read(pid, tid, "stat", text, sizeof(text)))
+		return false;
+	end = strrchr(text, ')'); /* the program may have called the thread anything */
+	if (!end || sscanf(end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter, &user, &system) != 3)
+		return false;
+	l->kind = kind_of(letter);
+	l->processor_ns = (user + system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	if (l->kind == MPROF_STATE_sleeps || l->kind == MPROF_STATE_blocked)
+		channel_find(pid, tid, l);
+	return l->kind != MPROF_STATE_KINDS;
+}
+
+/*
+ * Return the entry of the thread TID among those that wait, or NULL. *FULL: all entries are taken, so that the thread may wait
+ * without one.
+ */
+static const struct run_waiter *waiter_find(const struct process *p, pid_t tid, bool *full)
+{
+	*full = true;
+	for (uint32_t i = 0; i < RUN_WAITERS; i++) {
+		const struct run_waiter *w = &p->control->waiters[((uint32_t)tid + i) % RUN_WAITERS];
+		int32_t owner = __atomic_load_n(&w->owner, __ATOMIC_RELAXED);
+
+		*full = *full && owner;
+		if (owner == (int32_t)tid)
+			return w;
+	}
+	return NULL;
+}
+
+/* Record L for the thread of S, unless that was recorded lately. Return whether it was recorded. */
+static bool record(struct process *p, struct sampled *s, const struct look *l)
+{
+	s->same = s->kind == l->kind ? s->same + 1 : 0;
+	s->kind = l->kind;
+	if (s->same >= LOOKS_RARE && s->same % LOOKS_RARE)
+		return false;
+	mprof_recorder_state_text(&p->counters, s->tid, l->processor_ns, text_of(l->kind, l->channel));
+	return true;
+}
+
+static bool is_stop(uint32_t kind)
+{
+	return kind == MPROF_STATE_stopped || kind == MPROF_STATE_traced || kind == MPROF_STATE_blocked;
+}
+
+/* The thread TID has its turn. Return whether its state was recorded. */
+static bool turn_take(struct process *p, struct sampling *all, pid_t tid)
+{
+	struct sampled *s = &all->entries[(uint32_t)tid % SAMPLED];
+	bool full, waits, leader = tid == p->pid;
+	const struct run_waiter *w = waiter_find(p, tid, &full);
+	int64_t wait = w ? __atomic_load_n(&w->wait, __ATOMIC_ACQUIRE) : 0;
+	uint64_t since = w ? __atomic_load_n(&w->since, __ATOMIC_RELAXED) : 0;
+	struct look l;
+
+	if (s->tid != tid)
+		*s = (struct sampled){.tid = tid, .kind = MPROF_STATE_KINDS};
+	waits = wait || (w && since != s->since);
+	s->since = since;
+	/* A signal stops all threads, so the first one tells it at once. */
+	if (waits && !leader && !is_stop(s->kind) && ++s->skipped < LOOKS_RARE)
+		return false;
+	s->skipped = 0;
+	if (!look_at(p->pid, tid, &l))
+		return false;
+	if (w && (__atomic_load_n(&w->wait, __ATOMIC_ACQUIRE) != wait ||
+		  __atomic_load_n(&w->since, __ATOMIC_RELAXED) != since))
+		return false;
+	if (waits || (!w && full && l.kind != MPROF_STATE_runs)) {
+		if (!is_stop(l.kind)) {
+			l.kind = MPROF_STATE_waits;
+			*l.channel = '\0';
+		}
+		/* There is something to say only if something was said before. */
+		if (l.kind == MPROF_STATE_waits && (s->kind == MPROF_STATE_waits || s->kind == MPROF_STATE_KINDS))
+			return false;
+	}
+	return record(p, s, &l);
+}
+
+bool states_sample(struct process *p, uint64_t time)
+{
+	char path[64];
+	uint32_t n = 0, taken = 0, first;
+	const struct dirent *e;
+	bool any = false;
+	DIR *d;
+
+	if (!p->sampling)
+		p->sampling = calloc(1, sizeof(*p->sampling));
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
+	d = p->sampling ? opendir(path) : NULL;
+	if (!d)
+		return false;
+	mprof_recorder_at(&p->counters, time);
+	first = p->sampling->at;
+	while ((e = readdir(d))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid <= 0)
+			continue;
+		if (tid == p->pid || (n >= first && taken < LOOKS)) {
+			any |= turn_take(p, p->sampling, tid);
+			taken++;
+		}
+		n++;
+	}
+	closedir(d);
+	p->sampling->at = first + taken < n ? first + taken : 0;
+	return any;
+}

@@ -1,0 +1,91 @@
+/* Threads that wait nowhere, as far as the C library's functions tell. Each program hangs, and its first thread joins the other. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+#include "target.h"
+
+/* Make the system call NUMBER without the C library. Return what the kernel returns. */
+static long call(long number, const void *a, long b, long c, const void *d)
+{
+#ifdef __x86_64__
+	register long result __asm__("rax") = number;
+	register const void *fourth __asm__("r10") = d;
+
+	__asm__ volatile("syscall" : "+r"(result) : "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
+	return result;
+#else
+	register long which __asm__("x8") = number;
+	register long result __asm__("x0") = (long)a;
+	register long second __asm__("x1") = b, third __asm__("x2") = c;
+	register const void *fourth __asm__("x3") = d;
+
+	__asm__ volatile("svc 0" : "+r"(result) : "r"(which), "r"(second), "r"(third), "r"(fourth) : "memory");
+	return result;
+#endif
+}
+
+static void sleep_bare(void)
+{
+	const struct timespec hour = {.tv_sec = 3600};
+
+	for (;;)
+		call(SYS_nanosleep, &hour, 0, 0, NULL);
+}
+
+static void *wait_in_futex(void *nothing)
+{
+	static uint32_t word;
+
+	for (;;)
+		call(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL);
+	return nothing;
+}
+
+static void *sleep_in_kernel(void *nothing)
+{
+	sleep_bare();
+	return nothing;
+}
+
+/* The kernel lets the parent of a vfork() wait until the child executes a program or ends, in state D. */
+static void *wait_for_child(void *nothing)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		sleep_bare();
+	}
+	CHECK(child > 0);
+	return nothing;
+}
+
+static int join(void *(*run)(void *), const char *name)
+{
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, run, NULL) == 0);
+	CHECK(pthread_setname_np(thread, name) == 0);
+	return pthread_join(thread, NULL);
+}
+
+int program_bare_futex(void)
+{
+	return join(wait_in_futex, "futex");
+}
+
+int program_bare_sleep(void)
+{
+	return join(sleep_in_kernel, "sleeper");
+}
+
+int program_blocked(void)
+{
+	return join(wait_for_child, "blocked");
+}
