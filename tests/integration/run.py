@@ -16,6 +16,7 @@ import time
 import unittest
 
 import daemons
+import schemas
 from daemons import program
 
 TARGET = os.path.join(daemons.BUILD, "tests/integration/run/run-target")
@@ -708,7 +709,7 @@ class Answers(Case):
         """Start NAME, whose first thread waits for another, THREAD, until the answer has LINES. Return the answer's JSON."""
         process, directory = self.hang(name, "pthread_join", 1)
         self.until(lambda: all(re.search(line, self.why("why", directory)) for line in lines))
-        answer = json.loads(self.why("why", "--json", directory))
+        answer = schemas.check(json.loads(self.why("why", "--json", directory)), "why")
         if thread:
             listed = self.why("threads", directory)
             self.assertRegex(listed, rf"(?m)^ *\d+ .* never resolved, {answer['last'][0]['state']['state']} .*  {thread}(  stream=.*)?$")
