@@ -130,7 +130,7 @@ static void test_asleep(void)
 
 static void test_sentences(void)
 {
-	static const struct line ran[] = {BEGIN, IS(3 * S, 2, 500000000, "runs"), IS(5 * S, 2, 2470000000, "runs"),
+	static const struct line ran[] = {BEGIN, IS(3 * S, 2, 500000000, "runs"), IS(4 * S, 2, 1500000000, "runs"), IS(5 * S, 2, 2470000000, "runs"),
 					  SAYS(6 * S, 1, "end")};
 	static const struct line some[] = {BEGIN, IS(3 * S, 2, 0, "runs"), IS(5 * S, 2, 20000000, "runs"),
 					   SAYS(6 * S, 1, "end")};
@@ -148,10 +148,10 @@ static void test_sentences(void)
 
 	STORY(&s, ran);
 	CHECK_SAYS(why(&s, 1),
-		   "  2 (Task, \"two\") ran on a processor: 1.970 s of processor time in 2.000 s, in 2 samples from "
+		   "  2 (Task, \"two\") ran on a processor: 1.970 s of processor time in 2.000 s, in 3 samples from "
 		   "3.000000000 to 5.000000000");
 	CHECK_SAYS(last(&s),
-		   "; 2 (Task, \"two\") ran on a processor: 1.970 s of processor time in 2.000 s, in 2 samples from "
+		   "; 2 (Task, \"two\") ran on a processor: 1.970 s of processor time in 2.000 s, in 3 samples from "
 		   "3.000000000 to 5.000000000; the trace ends at 6.0");
 	story_deinit(&s);
 	STORY(&s, some);

@@ -88,6 +88,16 @@ void map_put(struct map *map, uint64_t key, uint32_t value)
 	map->n++;
 }
 
+void map_set(struct map *map, uint64_t key, uint32_t value)
+{
+	uint32_t mask = map->room - 1, at = home_of(map, key);
+
+	while (map->entries[at].value != MPROF_NONE && map->entries[at].key != key)
+		at = (at + 1) & mask;
+	map->n += map->entries[at].value == MPROF_NONE;
+	map->entries[at] = (struct map_entry){.key = key, .value = value};
+}
+
 /* ---- interned strings ---- */
 
 /*

@@ -34,6 +34,8 @@ uint32_t map_get(const struct map *map, uint64_t key);
  * Add KEY, which the map does not have yet. VALUE is not MPROF_NONE. The caller has reserved room.
  */
 void map_put(struct map *map, uint64_t key, uint32_t value);
+/* Change the value of KEY to VALUE, which is not MPROF_NONE. Add KEY if the map does not have it; the caller has reserved room. */
+void map_set(struct map *map, uint64_t key, uint32_t value);
 
 /* Hash KEY with SEED. */
 static inline uint64_t map_mix(uint64_t key, uint64_t seed)

@@ -411,7 +411,7 @@ static void on_state(const struct step *step)
 			.previous = map_get(&step->m->sampled, slot),
 		};
 	added = model_count(step->m, MODEL_STATES) - 1;
-	map_put(&step->m->sampled, slot, added);
+	map_set(&step->m->sampled, slot, added);
 	note_ran(step->m, &step->s->seen, added);
 }
 
