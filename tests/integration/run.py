@@ -719,7 +719,7 @@ class Answers(Case):
     def test_spins(self):
         """A thread that computes ran for as long as the system says."""
         process, directory = self.hang("computes", "pthread_mutex_lock", 1)
-        ran = r"ran(, or waited for a processor| on a processor): [\d.]+ m?s of processor time in [\d.]+ s, in [2-9] samples from [\d.]+ to [\d.]+"
+        ran = r"ran(, or waited for a processor| on a processor): [\d.]+ m?s of processor time in [\d.]+ s, in ([2-9]|\d\d+) samples from [\d.]+ to [\d.]+"
         self.until(lambda: re.search(rf"(?m)^last: .*; (it|\d+ \(Task, .*\)) {ran}; the trace ends at ", self.why("why", directory)))
         last = json.loads(self.why("why", "--json", directory))["last"][0]
         self.assertEqual((last["state"]["state"], last["state"]["label"]), ("runs", "computes"))

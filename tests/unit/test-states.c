@@ -130,8 +130,8 @@ static void test_asleep(void)
 
 static void test_sentences(void)
 {
-	static const struct line ran[] = {BEGIN, IS(3 * S, 2, 500000000, "runs"), IS(4 * S, 2, 1500000000, "runs"), IS(5 * S, 2, 2470000000, "runs"),
-					  SAYS(6 * S, 1, "end")};
+	static const struct line ran[] = {BEGIN, IS(3 * S, 2, 500000000, "runs"), IS(4 * S, 2, 1500000000, "runs"),
+					  IS(5 * S, 2, 2470000000, "runs"), SAYS(6 * S, 1, "end")};
 	static const struct line some[] = {BEGIN, IS(3 * S, 2, 0, "runs"), IS(5 * S, 2, 20000000, "runs"),
 					   SAYS(6 * S, 1, "end")};
 	static const struct line once[] = {BEGIN, IS(3 * S, 2, 0, "stopped"), IS(5 * S, 2, 0, "runs"),
