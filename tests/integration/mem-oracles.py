@@ -527,9 +527,11 @@ class Written(unittest.TestCase):
                 frames = [g for g in root.iter(space + "g") if g.get("class") == "frame"]
                 self.assertEqual(root.find(space + "title").text, "<&\"'>")
                 self.assertEqual(float(frames[0].get("data-w")), 1)
-                depths = [int(g.get("data-d")) for g in frames]
-                for depth in set(depths):
-                    row = sorted((float(g.get("data-x")), float(g.get("data-w"))) for g in frames if int(g.get("data-d")) == depth)
+                rows = {}
+                for g in frames:
+                    rows.setdefault(int(g.get("data-d")), []).append((float(g.get("data-x")), float(g.get("data-w"))))
+                for row in rows.values():
+                    row.sort()
                     for (x, w), (following, _) in zip(row, row[1:]):
                         self.assertLessEqual(x + w, following + 1e-6)
                 self.assertEqual(len(list(root.iter(space + "script"))), 1)
