@@ -142,6 +142,9 @@ static struct sum decode(const uint8_t *data, size_t size, size_t step, size_t b
 	}
 	mprof_decoder_finish(d);
 	drain_either(d, &sum, size, MPROF_END, batch);
+	add(&sum, mprof_decoder_totals(d)->steps);
+	add(&sum, mprof_decoder_totals(d)->step_at);
+	add(&sum, mprof_decoder_totals(d)->step_ns);
 	mprof_decoder_free(d);
 	return sum;
 }

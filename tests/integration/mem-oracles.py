@@ -745,6 +745,16 @@ class Damaged(unittest.TestCase):
         got = [line.split() for line in done.stdout.decode().splitlines()]
         self.assertEqual([line[1:] for line in got], [line[1:] for line in self.whole])
         self.assertEqual({int(b[0]) - int(a[0]) for a, b in zip(self.whole, got)}, {0, 1 << 30})
+        self.assertEqual(done.stderr, b"")
+
+    def test_clock_goes_back(self):
+        """Each verb says that the clock went back, once, and no time goes back."""
+        earlier = [with_field(with_field(p, 8, 8, lambda t: t - 300), 16, 8, lambda t: t - 300) for p in self.packets[self.at :]]
+        for verb in "dump", "hotspots", "leaks", "identify":
+            done = subprocess.run(
+                [MPROFCTL, "mem", verb, "-"], input=b"".join(self.packets[: self.at] + earlier), capture_output=True, check=True, timeout=100
+            )
+            self.assertEqual(done.stderr.count(b"the clock went back before "), 1, (verb, done.stderr))
 
 
 class Chosen(unittest.TestCase):

@@ -211,6 +211,64 @@ class Written(unittest.TestCase):
         out = run("stats", self.path)[1]
         self.assertIn("\nsleeping  unknown: the times go back, so that the same time comes several times\n", out)
 
+    def test_clock_back(self):
+        """A clock that goes back is said once by each verb; a gap of two hours, and a clock that goes on, are not."""
+        events, second = [], 10**9
+        for i in range(1, 25):
+            t = (3 * second + i * second // 4) % (5 * second)  # the clock goes back 4.75 s at the eighth thread
+            events += [
+                written.event(t, written.CREATES, 0, i, written.TASK),
+                written.event(t, written.SWITCH, i),
+                written.event(t + 1000, written.SWITCH, -1),
+            ]
+        self.write(events)
+        code, out, said = run("stats", "--json", self.path)
+        got = json.loads(out)
+        self.assertEqual((code, got["damages"], got["events"], got["clock_back_ns"]), (0, 0, 72, 19 * second // 4 + 1000))
+        chrome = self.path + ".json"
+        for line in ["stats"], ["threads"], ["why"], ["dump"], ["export", "--to", "chrome", "-o", chrome]:
+            code, out, said = run(*line, self.path)
+            self.assertEqual(said.count("the clock went back 4.750 s at 4.750001000; times before and behind it are not comparable"), 1, said)
+        self.assertEqual(run("diff", self.path, self.path)[2].count("the clock went back 4.750 s at 4.750001000"), 2)
+        self.write([written.event(1 + t, written.SWITCH, 1) for t in (0, second, 7200 * second, 7201 * second, 9 * 7200 * second)])
+        self.assertEqual(run("stats", self.path)[::2], (0, ""))
+
+    def test_last_behind_step(self):
+        """What ran last is the last in the order of events, and a program is not said to sleep up to a time before the step."""
+        second = 10**9
+        self.write(
+            [
+                written.event(8 * second, written.SWITCH, 1),
+                written.event(9 * second, written.SWITCH, -1),
+                *(written.event(second + i * second // 10, written.SWITCH, 2 if i % 2 == 0 else -1) for i in range(10)),
+            ]
+        )
+        out = run("why", self.path)[1]
+        self.assertIn("\nlast: 2 ", out)
+        self.assertNotIn("slept", out)
+        self.assertIn("\nsleeping  unknown: the times go back", run("stats", self.path)[1])
+
+    def test_late_event(self):
+        """An event that is some microseconds out of order is no fault, and no step of the clock."""
+        times = [10**9 + i * 10**4 - (3000 if i == 50 else 0) - (20 * 10**6 if i == 60 else 0) for i in range(100)]
+        self.write([written.event(time, written.SWITCH, 1 + i) for i, time in enumerate(times)])
+        code, out, said = run("stats", "--json", self.path)
+        got = json.loads(out)
+        self.assertEqual((code, said, got["events"], got["damages"], got["clock_back_ns"]), (0, "", 100, 0, 0))
+
+    def test_flipped_time(self):
+        """One flipped bit of one time is a fault, wherever it is, and does not move the ends of the trace."""
+        times = [10**9 + i * 10**6 for i in range(100)]
+        for at in 0, 1, 50, 98, 99:
+            for bit in (54, 62, 63) if at in (0, 99) else (31, 36, 54, 62, 63):
+                events = [written.event(time ^ (1 << bit if i == at else 0), written.SWITCH, 1 + i) for i, time in enumerate(times)]
+                self.write(events, 4096)
+                code, out, said = run("stats", "--json", self.path)
+                got = json.loads(out)
+                self.assertEqual((code, got["damages"], got["events"]), (3, 1, 99), (at, bit, said))
+                self.assertIn("the event's time contradicts those of its neighbours", said)
+                self.assertTrue(times[0] <= int(got["first_ns"]) <= times[1] and times[98] <= int(got["last_ns"]) <= times[99])
+
     def test_long_names(self):
         """A name of any length does not make rows of that length; JSON has all of it."""
         name = "é" * 100000

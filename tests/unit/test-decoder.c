@@ -630,7 +630,8 @@ static void test_resume_overwritten(void)
 		behind = log_at(&log, at[2][0]);
 		if (CHECK(behind != NULL))
 			CHECK_EQ_STR(behind, log_at(&whole, at[2][0]));
-		if (!log.totals.unproven || log.damages != 1)
+		if (!log.totals.unproven ||
+		    !log.last.unproven) /* an event whose time was overwritten may be left out before */
 			continue;
 		resumed++;
 		wrong += !resumed_right(&whole, &log, at[hit], from + n);

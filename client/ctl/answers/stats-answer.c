@@ -71,28 +71,29 @@ static json_t *types_json(const struct tally *t)
 	return object;
 }
 
-static json_t *rate_json(const struct tally_counter *c)
+/* Return the rate of C, JSON null if it has none. BACK: the clock went back. */
+static json_t *rate_json(const struct tally_counter *c, bool back)
 {
 	double rate = mprof_statistics_rate(&c->range, (enum mprof_counter_kind)c->kind, c->grows);
 
-	return c->several || isnan(rate) ? json_null() : json_real(rate);
+	return back || c->several || isnan(rate) ? json_null() : json_real(rate);
 }
 
-static json_t *counter_json(const struct tally_counter *c)
+static json_t *counter_json(const struct tally_counter *c, bool back)
 {
 	const struct mprof_statistics_counter *r = &c->range;
 	const char *kind = mprof_counter_kind_name(c->kind);
 	json_t *object =
 		json_pack("{sI sI sI sI sI so so}", "first", (json_int_t)r->first, "last", (json_int_t)r->last, "min",
 			  (json_int_t)r->min, "max", (json_int_t)r->max, "samples", (json_int_t)r->samples, "kind",
-			  kind ? json_string(kind) : json_null(), "rate_per_s", rate_json(c));
+			  kind ? json_string(kind) : json_null(), "rate_per_s", rate_json(c, back));
 
 	if (c->kind == MPROF_COUNTER_AMOUNT)
 		json_object_set_new(object, "sum", json_integer((json_int_t)r->sum));
 	return object;
 }
 
-static json_t *counters_json(const struct tally *t)
+static json_t *counters_json(const struct tally *t, bool back)
 {
 	json_t *object = json_object();
 
@@ -101,7 +102,7 @@ static json_t *counters_json(const struct tally *t)
 		json_t *name = c->range.samples ? label_json(t, c->name) : NULL;
 
 		if (name)
-			json_object_set_new(object, json_string_value(name), counter_json(c));
+			json_object_set_new(object, json_string_value(name), counter_json(c, back));
 		json_decref(name);
 	}
 	return object;
@@ -142,12 +143,12 @@ static json_t *busiest_json(const struct tally *t)
 }
 
 /*
- * Return the share of the time in which no thread ran; JSON null without one. If the times go back, the same time can
- * come twice: then the time slept can exceed the time from the first to the last event, and is no share of it.
+ * Return the share of the time in which no thread ran; JSON null without one. If the clock went back (BACK), or other
+ * times do, the same time can come twice: then the time slept is no share of the time from the first to the last event.
  */
-static json_t *share_json(const struct tally *t)
+static json_t *share_json(const struct tally *t, bool back)
 {
-	if (!t->events || t->last_ns <= t->first_ns || t->thread_stats.sleeping_ns > t->last_ns - t->first_ns)
+	if (back || !t->events || t->last_ns <= t->first_ns || t->thread_stats.sleeping_ns > t->last_ns - t->first_ns)
 		return json_null();
 	return json_real((double)t->thread_stats.sleeping_ns / (double)(t->last_ns - t->first_ns));
 }
@@ -169,6 +170,7 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	json_object_set_new(object, "unknown_texts", number(totals->unknown_texts));
 	json_object_set_new(object, "skipped_extras", number(totals->skipped_extras));
 	json_object_set_new(object, "unproven_events", number(totals->unproven));
+	json_object_set_new(object, "clock_back_ns", number(totals->step_ns));
 	json_object_set_new(object, "bytes", number(bytes));
 	json_object_set_new(object, "first_ns", time_json(t, t->first_ns));
 	json_object_set_new(object, "last_ns", time_json(t, t->last_ns));
@@ -176,14 +178,14 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	json_object_set_new(object, "threads_by_type", types_json(t));
 	json_object_set_new(object, "preexisting", number(t->thread_stats.preexisting));
 	json_object_set_new(object, "labels", number(t->labels));
-	json_object_set_new(object, "counters", counters_json(t));
+	json_object_set_new(object, "counters", counters_json(t, totals->steps > 0));
 	json_object_set_new(object, "gcs", number(t->gcs));
 	json_object_set_new(object, "gc_ns", number(t->gc_ns));
 	json_object_set_new(object, "gc_longest_ns", number(t->gc_longest_ns));
 	json_object_set_new(object, "should_resolve", should_resolve_json(t));
 	json_object_set_new(object, "busiest", busiest_json(t));
 	json_object_set_new(object, "sleeping_ns", number(t->thread_stats.sleeping_ns));
-	json_object_set_new(object, "sleeping_share", share_json(t));
+	json_object_set_new(object, "sleeping_share", share_json(t, totals->steps > 0));
 	if (tally_truncated(t))
 		json_object_set_new(object, "truncated", json_true());
 	return object;
@@ -242,7 +244,8 @@ static void show_head(const json_t *json, struct timing *timing)
 	if (json_is_real(share))
 		printf("sleeping  %s, %.1f %%\n", span_text(get(json, "sleeping_ns"), sleeping, sizeof(sleeping)),
 		       json_real_value(share) * 100);
-	else if (get(json, "sleeping_ns") > get_ns(json, "last_ns") - get_ns(json, "first_ns"))
+	else if (get(json, "clock_back_ns") ||
+		 get(json, "sleeping_ns") > get_ns(json, "last_ns") - get_ns(json, "first_ns"))
 		puts("sleeping  unknown: the times go back, so that the same time comes several times");
 	if (get(json, "unknown_texts"))
 		printf("note: %" PRIu64

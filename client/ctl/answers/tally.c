@@ -165,9 +165,10 @@ static void count_gc(struct tally *t, uint64_t ns)
 /* Count an event of the period. */
 static void count(struct tally *t, const struct mprof_raw_event *e, uint32_t text)
 {
-	if (!t->events++ || e->timestamp < t->first_ns)
-		t->first_ns = e->timestamp;
-	t->last_ns = e->timestamp > t->last_ns ? e->timestamp : t->last_ns;
+	t->events++;
+	mprof_times_span_add(&t->span, e->timestamp);
+	t->first_ns = t->span.first;
+	t->last_ns = t->span.last;
 	t->events_by_type[e->id]++;
 	if (e->id == MPROF_EVENT_creates)
 		t->threads_by_type[e->type < MPROF_THREAD_TYPES ? e->type : MPROF_THREAD_TYPES]++;

@@ -7,6 +7,7 @@
 
 #include <mprof/event.h>
 #include <mprof/statistics.h>
+#include <mprof/times.h>
 #include <mprof/trace.h>
 
 #include "texts.h"
@@ -28,9 +29,10 @@ struct tally {
 	uint64_t from, to; /* the counted period in ns, both ends included */
 	uint64_t events, events_by_type[MPROF_EVENT_IDS];
 	uint64_t threads_by_type[TALLY_TYPES];
-	uint64_t first_ns, last_ns; /* times of the first and last counted event; valid if EVENTS > 0 */
-	uint64_t seen_ns;	    /* time of the latest event, also outside of the period */
-	uint64_t labels;	    /* number of different labels */
+	uint64_t first_ns, last_ns;   /* times of the first and last counted event; valid if EVENTS > 0 */
+	struct mprof_times_span span; /* of the counted events */
+	uint64_t seen_ns;	      /* time of the latest event, also outside of the period */
+	uint64_t labels;	      /* number of different labels */
 	uint64_t gcs, gc_ns, gc_longest_ns;
 	struct texts texts;
 	uint8_t *labelled; /* for each string of TEXTS: 1 if it was counted as a label; owned */

@@ -21,6 +21,7 @@
 #include "remote-streams.h"
 #include "stamp-clocks.h"
 #include "stream-decoder.h"
+#include "table.h"
 
 static int input_guests(void *context, const uint32_t *guests, unsigned int count)
 {
@@ -92,6 +93,17 @@ void input_deinit(struct input *in)
 	in->stream = NULL;
 }
 
+/* Say once of the stream NAME that its clock went back. */
+static void say_step(const char *name, const struct mprof_totals *t)
+{
+	char span[SPAN_TEXT_MAX];
+
+	if (t->steps)
+		say("note: %s: the clock went back %s at %" PRIu64 ".%09" PRIu64
+		    "; times before and behind it are not comparable",
+		    name, span_text(t->step_ns, span, sizeof(span)), t->step_at / 1000000000, t->step_at % 1000000000);
+}
+
 int input_note_totals(struct input *in, const struct stream_decoder *s)
 {
 	in->damages += s->damages;
@@ -99,6 +111,7 @@ int input_note_totals(struct input *in, const struct stream_decoder *s)
 	if (!in->stream)
 		return -ENOMEM;
 	in->stream[0] = (struct input_stream){.totals = *stream_decoder_totals(s), .bytes = s->bytes};
+	say_step(s->name, stream_decoder_totals(s));
 	if (s->sexp) /* a log has no packets; its damage is counted by lines */
 		in->stream[0].totals = (struct mprof_totals){.damages = s->damages};
 	in->streams = 1;
@@ -119,8 +132,10 @@ int input_run_merge(struct input *in, struct merge *m)
 		in->stream[in->streams] = (struct input_stream){.totals = m->totals[in->streams],
 								.bytes = m->bytes[in->streams],
 								.cut_bytes = m->cut_bytes[in->streams]};
-	for (unsigned int i = 0; i < m->n; i++)
+	for (unsigned int i = 0; i < m->n; i++) {
+		say_step(m->names[i], &m->totals[i]);
 		in->cut_bytes += m->cut_bytes[i];
+	}
 	return 0;
 }
 

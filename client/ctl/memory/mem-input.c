@@ -238,6 +238,18 @@ static void report_recordings(const struct mem_input *in)
 		    (unsigned long long)n, in->each ? "each of them" : "the last");
 }
 
+/* Report that the clock went back, in the first reading only. */
+static void report_clock(const struct mem_input *in)
+{
+	uint64_t n = mprof_mem_totals(in->decoder)->clock_steps;
+
+	if (n && !in->reported)
+		say("note: %s: the clock went back before %llu event%s, which here have the latest time before; rates "
+		    "and ages are too high or "
+		    "too low",
+		    in->name, (unsigned long long)n, n == 1 ? "" : "s");
+}
+
 /* Report why a reading ended. R is its result, 0 or -errno. Return an exit code. */
 static int judge(const struct mem_input *in, int r)
 {
@@ -257,6 +269,7 @@ static int judge(const struct mem_input *in, int r)
 		say("%s is not a memory profile: it does not begin like a memtrace stream", in->name);
 	} else {
 		report_recordings(in);
+		report_clock(in);
 		return in->damages ? CTL_DAMAGED : CTL_OK;
 	}
 	return CTL_FAILED;

@@ -130,6 +130,9 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 		totals.lost_packets += in->stream[i].totals.lost_packets;
 		totals.damages += in->stream[i].totals.damages;
 		totals.unproven += in->stream[i].totals.unproven;
+		totals.steps += in->stream[i].totals.steps;
+		if (in->stream[i].totals.step_ns > totals.step_ns)
+			totals.step_ns = in->stream[i].totals.step_ns;
 		bytes += in->stream[i].bytes;
 	}
 	object = total.failed ? NULL : tally_json(&total, &totals, bytes);

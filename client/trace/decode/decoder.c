@@ -16,14 +16,17 @@
  *   carry only the new bytes are searched for the NUL.
  * - Damage is described in full before MPROF_CORRUPT is returned, so one fault is one report.
  * - At a broken event the rest of the packet's content is gathered in the carry, unless the fed bytes
- *   have all of it. If events go on in it (event-resume.h), they are decoded there: IN and LEFT are in the carry
- *   until the content ends, and BEHIND and BEHIND_LEFT are the fed bytes.
+ *   have all of it; at an event whose time must be judged (mprof/times.h), the events behind it. Then events are
+ *   decoded there: IN and LEFT are in the carry, and BEHIND and BEHIND_LEFT are the fed bytes. When these bytes are used
+ *   up, or end inside an event, decoding goes on in the fed bytes.
  * - Each event that mprof_decoder_batch() takes by the fast path (walk.c) is the one that
  *   mprof_decoder_next() would return.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/extra.h>
+#include <mprof/times.h>
 #include <mprof/trace.h>
 
 #include "event-resume.h"
@@ -34,6 +37,7 @@ enum state {
 	STATE_HEADER,  /* before a packet header */
 	STATE_CONTENT, /* before an event, or at the end of the content */
 	STATE_BROKEN,  /* at an event that cannot be decoded: the damage is described up to the bytes skipped */
+	STATE_DOUBT,   /* at an event whose time the events behind it must judge */
 	STATE_PADDING, /* in the bytes behind the content, or in content that is skipped because of damage */
 	STATE_SEARCH,  /* after a bad header: search the next valid header */
 };
@@ -43,6 +47,22 @@ enum state {
 #define EXTRA_FIXED  (MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES)
 #define SIGNATURE    20u /* magic and uuid */
 #define CARRY_INLINE 64u
+
+/* What is known of the times of events. Zeroes at the start of an input. Times are in ns. */
+struct clock {
+	bool started;	 /* an event was given out */
+	uint16_t count;	 /* count of its packet */
+	uint64_t start;	 /* its time */
+	uint64_t latest; /* time with which the next event is compared; 0 = none */
+	bool judged;	 /* the event at OFFSET was judged; VERDICT is the result */
+	bool untimed;	 /* it is taken without its time */
+	enum mprof_times_verdict verdict;
+	size_t bytes; /* of the event that is being judged */
+	/* The last event, if nothing behind it has told yet whether its time is damaged: its place, and LATEST before it. */
+	bool alone;
+	uint64_t alone_before, alone_time;
+	struct mprof_damage alone_place;
+};
 
 struct mprof_decoder {
 	const uint8_t *in;
@@ -65,6 +85,7 @@ struct mprof_decoder {
 	struct mprof_totals totals;
 	struct extras extras;
 	struct resume_times times;
+	struct clock clock;
 	uint8_t small[CARRY_INLINE];
 };
 
@@ -108,6 +129,7 @@ void mprof_decoder_begin(struct mprof_decoder *d, uint64_t offset, uint64_t inde
 	d->offset = offset;
 	d->next_index = index;
 	d->state = STATE_HEADER;
+	d->clock.judged = false;
 	extras_clear(&d->extras);
 }
 
@@ -190,6 +212,53 @@ static void carry_drop(struct mprof_decoder *d)
 {
 	d->offset += d->carried;
 	d->carried = 0;
+}
+
+/* Go on in the fed bytes, and keep the bytes of the carry that were not decoded for it. */
+static void carry_back(struct mprof_decoder *d)
+{
+	if (d->left)
+		memmove(d->carry, d->in, d->left);
+	d->carried = d->left;
+	d->in = d->behind;
+	d->left = d->behind_left;
+	d->behind = NULL;
+}
+
+/*
+ * Gather WANT bytes of the packet's content, from OFFSET on, in one piece. Return MPROF_OK with *P at them; MPROF_MORE;
+ * MPROF_END if the input ends before, with *P at the bytes in the carry; or MPROF_NOMEM.
+ */
+static enum mprof_status gather(struct mprof_decoder *d, size_t want, const uint8_t **p)
+{
+	if (d->behind && d->left < want)
+		carry_back(d);
+	*p = d->in;
+	if (!d->carried && d->left >= want)
+		return MPROF_OK;
+	if (d->carried < want && !carry_take(d, smaller(d->left, want - d->carried)))
+		return MPROF_NOMEM;
+	*p = d->carry;
+	if (d->carried < want)
+		return d->finished ? MPROF_END : MPROF_MORE;
+	return MPROF_OK;
+}
+
+/* Go on decoding AT bytes behind OFFSET, in the bytes that gather() has found. */
+static void resume_at(struct mprof_decoder *d, size_t at)
+{
+	d->content_left -= (uint32_t)at;
+	d->state = STATE_CONTENT;
+	if (!d->carried) {
+		drop_fed(d, at);
+		return;
+	}
+	d->behind = d->in;
+	d->behind_left = d->left;
+	d->in = d->carry + at;
+	d->left = d->carried - at;
+	d->carried = 0;
+	d->offset += at;
 }
 
 /*
@@ -401,6 +470,8 @@ static enum mprof_status content_fault(struct mprof_decoder *d, enum mprof_damag
 /* Skip the packet from OFFSET on. Return MPROF_CORRUPT, for the skipped bytes. */
 static enum mprof_status broken_skip(struct mprof_decoder *d)
 {
+	if (d->behind)
+		carry_back(d);
 	d->damage.skipped = d->content_left;
 	d->padding_left += d->content_left - (uint32_t)d->carried;
 	d->content_left = 0;
@@ -415,45 +486,163 @@ static enum mprof_status broken_skip(struct mprof_decoder *d)
  */
 static enum mprof_status step_broken(struct mprof_decoder *d)
 {
-	const uint8_t *p = d->in;
+	enum mprof_status status;
+	const uint8_t *p;
 	size_t at;
 
 	if (d->content_left > MPROF_EVENT_BYTES_MAX)
 		return broken_skip(d);
-	if (d->carried || d->left < d->content_left) {
-		if (!carry_take(d, smaller(d->left, d->content_left - d->carried)))
-			return MPROF_NOMEM;
-		if (d->carried < d->content_left)
-			return d->finished ? broken_skip(d) : MPROF_MORE;
-		p = d->carry;
-	}
+	status = gather(d, d->content_left, &p);
+	if (status != MPROF_OK)
+		return status == MPROF_END ? broken_skip(d) : status;
 	at = resume_find(&d->times, p, d->content_left, &d->damage.unproven);
 	if (at == d->content_left)
 		return broken_skip(d);
 	d->damage.skipped = at;
-	d->content_left -= (uint32_t)at;
-	d->state = STATE_CONTENT;
-	if (!d->carried) {
-		drop_fed(d, at);
-		return MPROF_CORRUPT;
-	}
-	d->behind = d->in;
-	d->behind_left = d->left;
-	d->in = d->carry + at;
-	d->left = d->carried - at;
-	d->carried = 0;
-	d->offset += at;
+	resume_at(d, at);
 	return MPROF_CORRUPT;
+}
+
+/* Return whether E is not given out, and its time says nothing: it is a text, or tells of the recorder. */
+static bool is_untimed(const struct mprof_raw_event *e)
+{
+	return e->id == MPROF_EVENT_extra && (e->type == MPROF_EXTRA_TEXT || e->type == MPROF_EXTRA_RECORDER);
+}
+
+/* If the time of the event E at OFFSET must be judged, begin that. Return whether it must. */
+static bool doubt(struct mprof_decoder *d, const struct mprof_raw_event *e)
+{
+	struct clock *c = &d->clock;
+
+	if (c->judged || (c->latest && !c->alone && !mprof_times_doubt(c->latest, e->timestamp)))
+		return false;
+	c->bytes = e->bytes;
+	c->untimed = is_untimed(e);
+	d->state = STATE_DOUBT;
+	return true;
+}
+
+/*
+ * If the last event was alone, judge it by the one behind it, at TIME: the clock may go on from the event before. Return
+ * MPROF_CORRUPT if it was damaged, else MPROF_OK.
+ */
+static enum mprof_status judge_alone(struct mprof_decoder *d, uint64_t time)
+{
+	struct clock *c = &d->clock;
+
+	if (!c->alone || c->untimed)
+		return MPROF_OK;
+	c->alone = false;
+	if (!mprof_times_near(time, c->alone_before, mprof_times_distance(c->alone_time, c->alone_before)))
+		return MPROF_OK;
+	c->latest = c->alone_before;
+	if (!mprof_times_stands_out(c->alone_before, c->alone_time, time))
+		return MPROF_OK;
+	d->damage = c->alone_place;
+	return MPROF_CORRUPT;
+}
+
+/* Store in *B the times behind the event at OFFSET. Return MPROF_OK with *P at the event, or as gather(). */
+static enum mprof_status look_behind(struct mprof_decoder *d, struct mprof_times_behind *b, const uint8_t **p)
+{
+	const size_t bytes = d->clock.bytes, most = smaller(d->content_left, bytes + MPROF_TIMES_REACH);
+	enum mprof_status status;
+
+	*p = d->in;
+	if (!d->carried) {
+		mprof_times_look(b, *p + bytes, smaller(d->left, most) - bytes);
+		if (b->n == MPROF_TIMES_NEIGHBOURS)
+			return MPROF_OK;
+	}
+	status = gather(d, most, p);
+	if (status == MPROF_MORE || status == MPROF_NOMEM)
+		return status;
+	mprof_times_look(b, *p + bytes, (status == MPROF_END ? d->carried : most) - bytes);
+	return MPROF_OK;
+}
+
+/* Handle STATE_DOUBT. Return MPROF_OK if the event at OFFSET is to be taken; MPROF_CORRUPT, MPROF_MORE or MPROF_NOMEM. */
+static enum mprof_status step_doubt(struct mprof_decoder *d)
+{
+	struct clock *c = &d->clock;
+	struct mprof_times_behind b;
+	enum mprof_status status;
+	const uint8_t *p;
+	uint64_t time;
+
+	status = look_behind(d, &b, &p);
+	if (status != MPROF_OK)
+		return status;
+	time = mprof_load64(p);
+	status = judge_alone(d, time);
+	if (status != MPROF_OK)
+		return status;
+	c->verdict = mprof_times_judge(c->latest, time, &b, c->count && d->times.any && time < c->start);
+	c->judged = c->verdict != MPROF_TIMES_DAMAGED || c->untimed;
+	if (c->verdict == MPROF_TIMES_DAMAGED)
+		damage_at(d, MPROF_DAMAGE_TIME)->skipped = c->untimed ? 0 : c->bytes;
+	resume_at(d, c->judged ? 0 : c->bytes);
+	return c->verdict == MPROF_TIMES_DAMAGED ? MPROF_CORRUPT : MPROF_OK;
+}
+
+/* Count that the clock went back from FROM to TO, ns. */
+static void count_step(struct mprof_totals *t, uint64_t from, uint64_t to)
+{
+	if (!t->steps++)
+		t->step_at = from;
+	if (from - to > t->step_ns)
+		t->step_ns = from - to;
+}
+
+/* The event at OFFSET is alone, at TIME. */
+static void note_alone(struct mprof_decoder *d, uint64_t time)
+{
+	struct clock *c = &d->clock;
+
+	c->alone = true;
+	c->alone_before = c->latest;
+	c->alone_time = time;
+	c->alone_place = (struct mprof_damage){
+		.reason = MPROF_DAMAGE_TIME,
+		.packet = d->packet.index,
+		.packet_offset = d->packet.offset,
+		.offset = d->offset,
+		.counted = true,
+		.count = d->packet.count,
+	};
+	c->latest = time > c->latest ? time : c->latest;
+}
+
+/* Take the TIME of the event at OFFSET, which is given out. */
+static void note_time(struct mprof_decoder *d, uint64_t time)
+{
+	struct clock *c = &d->clock;
+	bool judged = c->judged;
+
+	c->judged = false;
+	if (judged && c->untimed)
+		return;
+	if (!c->started) {
+		c->started = true;
+		c->start = time;
+		c->count = d->packet.count;
+	}
+	resume_times_add(&d->times, time);
+	if (judged && c->verdict == MPROF_TIMES_ALONE) {
+		note_alone(d, time);
+	} else if (judged && c->verdict == MPROF_TIMES_BACK) {
+		count_step(&d->totals, c->latest, time);
+		c->latest = time;
+	} else if (time > c->latest) {
+		c->latest = time;
+	}
 }
 
 /* End the content of a packet. */
 static void content_end(struct mprof_decoder *d)
 {
-	if (d->behind) {
-		d->in = d->behind;
-		d->left = d->behind_left;
-		d->behind = NULL;
-	}
+	if (d->behind)
+		carry_back(d);
 	d->state = STATE_PADDING;
 }
 
@@ -517,26 +706,39 @@ static enum mprof_status step_carried(struct mprof_decoder *d, struct mprof_even
 			break;
 	}
 	carry_return(d, d->carried - event->raw.bytes);
+	if (doubt(d, &event->raw))
+		return MPROF_CORRUPT;
+	note_time(d, event->raw.timestamp);
 	event->offset = d->offset;
 	d->content_left -= (uint32_t)event->raw.bytes;
 	d->lent = true;
 	return MPROF_OK;
 }
 
-/* Decode an event in STATE_CONTENT, with content left. */
+/* Decode an event in STATE_CONTENT, with content left. MPROF_CORRUPT: it is broken, or must be judged; see the state. */
 static enum mprof_status step_event(struct mprof_decoder *d, struct mprof_event *event)
 {
-	size_t avail = smaller(d->left, d->content_left);
 	enum mprof_status status;
+	size_t avail;
 
+	if (d->behind && !d->left)
+		carry_back(d);
 	if (d->carried)
 		return step_carried(d, event);
+	avail = smaller(d->left, d->content_left);
 	if (!avail)
 		return d->finished ? cut_input(d) : MPROF_MORE;
 	status = event_verdict(d, mprof_event_load(&event->raw, d->in, avail), &event->raw, avail);
+	if (status == MPROF_MORE && d->behind) {
+		carry_back(d);
+		return step_carried(d, event);
+	}
 	if (status == MPROF_MORE)
 		return !carry_take(d, avail) ? MPROF_NOMEM : d->finished ? cut_input(d) : MPROF_MORE;
+	if (status == MPROF_OK && doubt(d, &event->raw))
+		return MPROF_CORRUPT;
 	if (status == MPROF_OK) {
+		note_time(d, event->raw.timestamp);
 		event->offset = d->offset;
 		d->content_left -= (uint32_t)event->raw.bytes;
 		drop_fed(d, event->raw.bytes);
@@ -575,9 +777,7 @@ static enum mprof_status step(struct mprof_decoder *d, struct mprof_event *event
 	while (status == MPROF_OK) {
 		if (d->state == STATE_CONTENT && d->content_left) {
 			status = step_event(d, event);
-			if (status == MPROF_OK)
-				resume_times_add(&d->times, event->raw.timestamp);
-			if (status == MPROF_CORRUPT && d->state == STATE_BROKEN)
+			if (status == MPROF_CORRUPT && (d->state == STATE_BROKEN || d->state == STATE_DOUBT))
 				status = MPROF_OK;
 			else if (status != MPROF_OK || event->raw.id != MPROF_EVENT_extra ||
 				 extras_take(&d->extras, &event->raw, &d->totals))
@@ -590,6 +790,8 @@ static enum mprof_status step(struct mprof_decoder *d, struct mprof_event *event
 			content_end(d);
 		if (d->state == STATE_BROKEN)
 			status = step_broken(d);
+		else if (d->state == STATE_DOUBT)
+			status = step_doubt(d);
 		else if (d->state == STATE_PADDING)
 			status = step_padding(d);
 		else if (d->state == STATE_SEARCH)
@@ -618,11 +820,19 @@ enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event
  */
 static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n)
 {
-	struct walk w = {.at = d->in, .end = d->in + smaller(d->left, d->content_left), .offset = d->offset};
-	size_t done = walk_events(&w, events, n), used = (size_t)(w.at - d->in);
+	struct walk w = {.at = d->in,
+			 .end = d->in + smaller(d->left, d->content_left),
+			 .offset = d->offset,
+			 .latest = d->clock.latest};
+	size_t done, used;
 
+	if (d->clock.alone || !d->clock.started)
+		return 0;
+	done = walk_events(&w, events, n);
+	used = (size_t)(w.at - d->in);
 	drop_fed(d, used);
 	d->content_left -= (uint32_t)used;
+	d->clock.latest = w.latest;
 	if (done)
 		resume_times_add(&d->times, events[done - 1].raw.timestamp);
 	return done;
@@ -637,12 +847,13 @@ static int walk_extra(struct mprof_decoder *d, struct mprof_event *event)
 	size_t avail = smaller(d->left, d->content_left);
 
 	if (avail < EXTRA_FIXED || d->in[8] != MPROF_EVENT_extra ||
-	    mprof_event_load(&event->raw, d->in, avail) != MPROF_EVENT_OK)
+	    mprof_event_load(&event->raw, d->in, avail) != MPROF_EVENT_OK || d->clock.alone || !d->clock.started ||
+	    mprof_times_doubt(d->clock.latest, event->raw.timestamp))
 		return -1;
+	note_time(d, event->raw.timestamp);
 	event->offset = d->offset;
 	d->content_left -= (uint32_t)event->raw.bytes;
 	drop_fed(d, event->raw.bytes);
-	resume_times_add(&d->times, event->raw.timestamp);
 	return extras_take(&d->extras, &event->raw, &d->totals);
 }
 

@@ -266,6 +266,9 @@ static void reason_text(const struct mprof_damage *damage, char *buf, size_t siz
 	case MPROF_DAMAGE_CUT_INPUT:
 		snprintf(buf, size, "the input ends inside the packet");
 		break;
+	case MPROF_DAMAGE_TIME:
+		snprintf(buf, size, "the event's time contradicts those of its neighbours");
+		break;
 	case MPROF_DAMAGE_LINE:
 		snprintf(buf, size, "not an event");
 		break;

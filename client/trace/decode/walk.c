@@ -5,12 +5,14 @@
  * bytes are left, one check covers all fields. A table says where each field is; a field that the
  * event does not have is masked to 0. The only decision left is whether the event has a string.
  *
- * This code stops at an event `extra`, which needs the texts of its packet.
+ * This code stops at an event `extra`, which needs the texts of its packet, and at one whose time is not plainly sound.
  *
  * This code never reports damage: it stops, and mprof_event_load() then decodes the same event and
  * reports it. tests/fuzz/fuzz-decoder.c compares the results of both.
  */
 #include <string.h>
+
+#include <mprof/times.h>
 
 #include "walk.h"
 
@@ -85,10 +87,19 @@ static inline bool walk_text(struct mprof_raw_event *e, const uint8_t *text, con
 	return true;
 }
 
+/* Return whether the events behind E, which ends at P, show that its time is sound. LATEST is the time before it. */
+static bool walk_sound(const struct mprof_raw_event *e, uint64_t latest, const uint8_t *p, const uint8_t *end)
+{
+	struct mprof_times_behind b;
+
+	mprof_times_look(&b, p, (size_t)(end - p));
+	return b.n == MPROF_TIMES_NEIGHBOURS && mprof_times_judge(latest, e->timestamp, &b, false) == MPROF_TIMES_SOUND;
+}
+
 size_t walk_events(struct walk *w, struct mprof_event *events, size_t n)
 {
 	const uint8_t *start = w->at, *p = start, *end = w->end;
-	uint64_t offset = w->offset;
+	uint64_t offset = w->offset, latest = w->latest;
 	size_t i;
 
 	for (i = 0; i < n && (size_t)(end - p) >= FIXED_MAX && p[8] < MPROF_EVENT_extra; i++) {
@@ -106,9 +117,13 @@ size_t walk_events(struct walk *w, struct mprof_event *events, size_t n)
 		e->bytes = l->fixed;
 		if (l->text && !walk_text(e, p + l->fixed, end))
 			break;
+		if (mprof_times_doubt(latest, e->timestamp) && !walk_sound(e, latest, p + e->bytes, end))
+			break;
+		latest = e->timestamp > latest ? e->timestamp : latest;
 		p += e->bytes;
 	}
 	w->offset = offset + (uint64_t)(p - start);
+	w->latest = latest;
 	w->at = p;
 	return i;
 }

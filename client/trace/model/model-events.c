@@ -443,6 +443,7 @@ static void note_step(struct mprof_model_stream *s, uint64_t to, uint64_t from)
 {
 	s->back_from = s->back_to && s->back_from < to ? s->back_from : to;
 	s->back_to = from > s->back_to ? from : s->back_to;
+	s->back_ns = from - to > s->back_ns ? from - to : s->back_ns;
 }
 
 /* Note the first time of each kind of event whose absence an answer may have to judge. */
@@ -478,8 +479,8 @@ static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t ti
 		m->notes.late++;
 		note_step(&s->seen, time, s->last);
 	}
-	if (time > s->seen.end)
-		s->seen.end = root->end = time;
+	mprof_times_span_add(&s->span, time);
+	s->seen.end = root->end = s->span.last;
 	s->last = time;
 	if (s->gap != MPROF_NONE) {
 		struct mprof_gap *gap = (struct mprof_gap *)m->gaps.items + s->gap;

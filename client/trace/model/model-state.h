@@ -8,6 +8,7 @@
 #define TRACE_MODEL_STATE_H
 
 #include <mprof/model.h>
+#include <mprof/times.h>
 
 #include "grow.h"
 #include "map.h"
@@ -89,10 +90,11 @@ struct model_stream {
 	struct mprof_model_stream seen;
 	struct thread_index *index; /* index of its guest, owned by the guest's first stream */
 	bool owns_index;
-	uint64_t last;	  /* time of the last event, ns */
-	uint64_t since;	  /* start of RUNNING's activation, ns */
-	uint32_t running; /* running thread, or MPROF_NONE */
-	uint32_t gap;	  /* gap without an end yet, or MPROF_NONE */
+	uint64_t last;		      /* time of the last event, ns */
+	struct mprof_times_span span; /* of the stream's events */
+	uint64_t since;		      /* start of RUNNING's activation, ns */
+	uint32_t running;	      /* running thread, or MPROF_NONE */
+	uint32_t gap;		      /* gap without an end yet, or MPROF_NONE */
 	/*
 	 * The pending signal: the last signal to RUNNING in this activation, an interaction, or
 	 * MPROF_NONE.

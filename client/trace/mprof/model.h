@@ -299,6 +299,7 @@ struct mprof_model_stream {
 	 */
 	uint64_t back_from;
 	uint64_t back_to;
+	uint64_t back_ns; /* how far it went back at once, at most */
 	/*
 	 * RUNNING is the thread that ran at the stream's end, since SINCE, ns; ROOT if the program did not
 	 * run; MPROF_NONE if the stream does not say it.

@@ -128,6 +128,7 @@ enum mprof_damage_reason {
 	 * line, from 0.
 	 */
 	MPROF_DAMAGE_LINE,
+	MPROF_DAMAGE_TIME, /* the event's time contradicts those of the events before and behind it (schema/times.md) */
 };
 
 struct mprof_damage {
@@ -215,6 +216,10 @@ struct mprof_totals {
 	 * reading began behind them. Such a text is `#` and its number.
 	 */
 	uint64_t unknown_texts;
+	/*
+	 * How often the clock went back; from which time it did first, ns; and by how much at most, ns (schema/times.md).
+	 */
+	uint64_t steps, step_at, step_ns;
 	uint64_t skipped_extras; /* events `extra` of a kind that this version does not know, or damaged ones */
 };
 

@@ -229,6 +229,9 @@ static void count(struct loader_stream *s)
 	s->counts.unknown_texts = totals->unknown_texts;
 	s->counts.skipped_extras = totals->skipped_extras;
 	s->counts.unproven = totals->unproven;
+	s->counts.steps = totals->steps;
+	s->counts.step_at = totals->step_at;
+	s->counts.step_ns = totals->step_ns;
 }
 
 static enum mprof_status finish_stream(struct loader *l, uint32_t stream, enum mprof_status status)

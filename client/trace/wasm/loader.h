@@ -29,6 +29,7 @@ struct loader_counts {
 	uint64_t skipped;			/* bytes skipped because of damage */
 	uint64_t unknown_texts, skipped_extras; /* as in struct mprof_totals */
 	uint64_t unproven;			/* the same */
+	uint64_t steps, step_at, step_ns;	/* the same */
 	uint64_t events_by_type[MPROF_EVENT_IDS];
 };
 

@@ -5,7 +5,7 @@
 import {format} from "../page/address.js";
 import {density} from "./archive.js";
 import {Counters} from "./counters.js";
-import {count} from "../page/times.js";
+import {count, rough} from "../page/times.js";
 import {strips} from "../compare/guest-strips.js";
 import {Session} from "./trace-session.js";
 import {local, remote} from "./source.js";
@@ -292,6 +292,10 @@ export class Loading {
 			...(this.state.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockText(it)}.`),
 		];
 
+		if (totals.clock_back_ns)
+			out.push(
+				`The clock went back ${rough(totals.clock_back_ns)}: times before and behind that are not comparable.`,
+			);
 		if (!totals.events)
 			out.push(`There are no events yet: ${source.title} records none, or was built without tracing.`);
 		if (totals.lost_packets && !notes.some((it) => / (was|were) lost/.test(it)))

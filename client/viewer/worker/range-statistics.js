@@ -125,6 +125,7 @@ export class RangeStatistics {
 				unknown_texts: totals.unknown_texts,
 				skipped_extras: totals.skipped_extras,
 				unproven_events: totals.unproven_events,
+				clock_back_ns: totals.clock_back_ns,
 				bytes: totals.bytes,
 				first_ns: String(all.first_ns),
 				last_ns: String(all.last_ns),
@@ -140,7 +141,7 @@ export class RangeStatistics {
 				busiest: this.#busiest(numbers, all.busiest),
 				running_ns: all.running_ns,
 				sleeping_ns: all.sleeping_ns,
-				sleeping_share: this.#share(all),
+				sleeping_share: totals.clock_back_ns ? null : this.#share(all),
 			};
 		} finally {
 			wasm.c.mprof_statistics_free(numbers);

@@ -214,6 +214,7 @@ export class Trace {
 				unknown_texts: sum("unknown_texts"),
 				skipped_extras: sum("skipped_extras"),
 				unproven_events: sum("unproven"),
+				clock_back_ns: counts.reduce((most, {step_ns}) => (step_ns > most ? step_ns : most), 0n),
 				skipped: sum("skipped"),
 				bytes: sum("bytes"),
 				threads: this.get("n_threads") - this.get("n_streams"),
