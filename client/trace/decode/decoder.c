@@ -533,7 +533,8 @@ static enum mprof_status judge_alone(struct mprof_decoder *d, uint64_t time)
 	if (!c->alone || c->untimed)
 		return MPROF_OK;
 	c->alone = false;
-	if (!mprof_times_near(time, c->alone_before, mprof_times_distance(c->alone_time, c->alone_before)))
+	if (!mprof_times_near(time, c->alone_before, mprof_times_distance(c->alone_time, c->alone_before)) &&
+	    !mprof_times_overtaken(c->alone_before, c->alone_time, time))
 		return MPROF_OK;
 	c->latest = c->alone_before;
 	if (!mprof_times_stands_out(c->alone_before, c->alone_time, time))
@@ -633,7 +634,7 @@ static void note_time(struct mprof_decoder *d, uint64_t time)
 	} else if (judged && c->verdict == MPROF_TIMES_BACK) {
 		count_step(&d->totals, c->latest, time);
 		c->latest = time;
-	} else if (time > c->latest) {
+	} else if (time > c->latest && !(judged && c->verdict == MPROF_TIMES_AHEAD)) {
 		c->latest = time;
 	}
 }
