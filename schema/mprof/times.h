@@ -11,7 +11,7 @@
 #define MPROF_TIMES_LATEST \
 	(10 * (uint64_t)1000000000) /* ns that an event may be published later than its clock was read */
 #define MPROF_TIMES_FAR	       (100 * 86400 * (uint64_t)1000000000) /* ns that only events behind it can prove */
-#define MPROF_TIMES_NEIGHBOURS 8u				    /* events behind an event that are asked, at most */
+#define MPROF_TIMES_NEIGHBOURS 16u				    /* events behind an event that are asked, at most */
 #define MPROF_TIMES_REACH      4096u /* bytes behind the end of an event in which they lie */
 #define MPROF_TIMES_NEARER     16u   /* a time is near another one within this part of a distance */
 #define MPROF_TIMES_MANY       4u    /* events behind an event that prove more than its writer's delay */
@@ -30,6 +30,7 @@ enum mprof_times_verdict {
 struct mprof_times_behind {
 	uint64_t time[MPROF_TIMES_NEIGHBOURS];
 	unsigned n;
+	bool broken; /* the bytes behind them are no event: these may be none either */
 };
 
 /* Return whether an event at TIME, ns, must be judged, if the latest event before it is at BEFORE. */
@@ -72,18 +73,27 @@ static inline bool mprof_times_stands_out(uint64_t before, uint64_t time, uint64
 	return away > MPROF_TIMES_LATEST && mprof_times_near(behind, before, away);
 }
 
-/* Store in *B the times of the events in the LEN bytes at P, which begin behind an event and end with its packet or before. */
-static inline void mprof_times_look(struct mprof_times_behind *b, const uint8_t *p, size_t len)
+/*
+ * Store in *B the times of the events in the LEN bytes at P, which begin behind an event and end with its packet (WHOLE) or
+ * before.
+ */
+static inline void mprof_times_look(struct mprof_times_behind *b, const uint8_t *p, size_t len, bool whole)
 {
+	enum mprof_event_status status = MPROF_EVENT_OK;
 	struct mprof_raw_event e;
 	size_t at = 0;
 
 	b->n = 0;
+	whole = whole && len <= MPROF_TIMES_REACH;
 	len = len < MPROF_TIMES_REACH ? len : MPROF_TIMES_REACH;
-	while (at < len && b->n < MPROF_TIMES_NEIGHBOURS && mprof_event_load(&e, p + at, len - at) == MPROF_EVENT_OK) {
+	while (at < len && b->n < MPROF_TIMES_NEIGHBOURS) {
+		status = mprof_event_load(&e, p + at, len - at);
+		if (status != MPROF_EVENT_OK)
+			break;
 		b->time[b->n++] = e.timestamp;
 		at += e.bytes;
 	}
+	b->broken = status == MPROF_EVENT_UNKNOWN_ID || (status != MPROF_EVENT_OK && whole);
 }
 
 /*
@@ -103,14 +113,14 @@ static inline enum mprof_times_verdict mprof_times_judge_first(uint64_t time, co
 	return away > MPROF_TIMES_FAR ? MPROF_TIMES_DAMAGED : MPROF_TIMES_SOUND;
 }
 
-/* Return how many of the events B are near TIME, if AWAY lies between the judged event and the one before. All in ns. */
-static inline unsigned mprof_times_count(const struct mprof_times_behind *b, uint64_t time, uint64_t away)
+/* Return how many of the first N events of B are near TIME, if AWAY lies between the judged event and the one before. */
+static inline unsigned mprof_times_count(const struct mprof_times_behind *b, unsigned n, uint64_t time, uint64_t away)
 {
-	unsigned n = 0;
+	unsigned found = 0;
 
-	for (unsigned i = 0; i < b->n; i++)
-		n += mprof_times_near(b->time[i], time, away);
-	return n;
+	for (unsigned i = 0; i < n; i++)
+		found += mprof_times_near(b->time[i], time, away);
+	return found;
 }
 
 /*
@@ -120,22 +130,13 @@ static inline unsigned mprof_times_count(const struct mprof_times_behind *b, uin
 static inline bool mprof_times_contradict(const struct mprof_times_behind *b, uint64_t before, uint64_t time)
 {
 	uint64_t away = mprof_times_distance(before, time);
-	unsigned here = mprof_times_count(b, time, away), there = mprof_times_count(b, before, away);
+	unsigned n = b->n;
 
-	if (away <= MPROF_TIMES_LATEST)
-		return there == b->n && here == 0 && b->n >= MPROF_TIMES_MANY;
-	return there > here && (here == 0 || mprof_times_near(b->time[0], before, away));
-}
-
-/* Return whether the event at TIME overtook all events B, of which there is one, by no more than a writer's delay. */
-static inline bool mprof_times_ahead(const struct mprof_times_behind *b, uint64_t before, uint64_t time)
-{
-	if (time - before > MPROF_TIMES_LATEST)
-		return false;
-	for (unsigned i = 0; i < b->n; i++)
-		if (!mprof_times_overtaken(before, time, b->time[i]))
-			return false;
-	return true;
+	if (away > MPROF_TIMES_LATEST)
+		return mprof_times_count(b, n, before, away) > mprof_times_count(b, n, time, away);
+	n = n < 2 * MPROF_TIMES_MANY ? n : 2 * MPROF_TIMES_MANY;
+	return n >= MPROF_TIMES_MANY && mprof_times_count(b, n, before, away) == n &&
+	       mprof_times_count(b, n, time, away) == 0;
 }
 
 /*
@@ -158,6 +159,18 @@ static inline bool mprof_times_mixed(const struct mprof_times_behind *b, uint64_
 }
 
 /*
+ * Return whether the event at TIME, and B behind it, which end at broken bytes, may be bytes beside an event, if the latest
+ * one BEFORE it is true: it is much earlier, or about 256 times too late, or no event behind it is near it.
+ */
+static inline bool mprof_times_strange(const struct mprof_times_behind *b, uint64_t before, uint64_t time)
+{
+	uint64_t away = mprof_times_distance(before, time);
+
+	return away > MPROF_TIMES_LATEST &&
+	       (time < before || time / 128 > before || (b->n && !mprof_times_count(b, b->n, time, away)));
+}
+
+/*
  * Judge an event at TIME, ns, by the events B behind it and the latest one BEFORE it, 0 = it is the first of the trace.
  * LAP: bytes of the lap before may lie here, so an earlier time says nothing of the clock.
  */
@@ -170,14 +183,18 @@ static inline enum mprof_times_verdict mprof_times_judge(uint64_t before, uint64
 		return mprof_times_judge_first(time, b);
 	if (!mprof_times_doubt(before, time))
 		return MPROF_TIMES_SOUND;
+	if (b->broken && mprof_times_strange(b, before, time))
+		return MPROF_TIMES_DAMAGED;
 	if (!b->n && away > MPROF_TIMES_FAR)
 		return MPROF_TIMES_DAMAGED;
 	if (!b->n)
 		return time > before || away > MPROF_TIMES_LATEST ? MPROF_TIMES_ALONE : MPROF_TIMES_LATE;
 	if (time > before && mprof_times_contradict(b, before, time))
 		return MPROF_TIMES_DAMAGED;
+	if (time > before && away <= MPROF_TIMES_LATEST && mprof_times_overtaken(before, time, b->time[0]))
+		return MPROF_TIMES_AHEAD;
 	if (time > before)
-		return mprof_times_ahead(b, before, time) ? MPROF_TIMES_AHEAD : MPROF_TIMES_SOUND;
+		return MPROF_TIMES_SOUND;
 	if (away > MPROF_TIMES_LATEST && mprof_times_contradict(b, before, time))
 		return MPROF_TIMES_DAMAGED;
 	if (lap || (away <= MPROF_TIMES_LATEST && mprof_times_mixed(b, before, time)))

@@ -311,6 +311,43 @@ static void test_text(void)
 	CHECK_EQ_UINT(g.span.last, 9 * SECOND + 19);
 }
 
+/*
+ * 200 bytes of a trace of small and of texted events are replaced by random ones, anywhere. The decoder resumes behind them,
+ * perhaps beside an event. All that is left is taken, the ends stay, and no clock went back.
+ */
+static void test_bytes(void)
+{
+	const uint64_t start = 1000 * SECOND;
+	unsigned random = 1, back = 0, moved = 0, missing = 0;
+	uint8_t saved[200];
+	struct got g;
+
+	m.used = 0;
+	for (unsigned i = 0; i < 2000; i++) {
+		if (i % 100 == 0)
+			make_packet(&m);
+		make_event(&m, start + i * 500000, i % 2 ? MPROF_EVENT_counter : MPROF_EVENT_switch, i % 7, i, 0,
+			   "text");
+		if (i % 100 == 99)
+			make_close(&m, (uint16_t)(i / 100), 64);
+	}
+	for (unsigned round = 0; round < 3000; round++) {
+		size_t offset = 2 * sizeof(saved) + (size_t)rand_r(&random) % (m.used - 4 * sizeof(saved));
+
+		memcpy(saved, m.bytes + offset, sizeof(saved));
+		for (size_t i = 0; i < sizeof(saved); i++)
+			m.bytes[offset + i] = (uint8_t)(rand_r(&random) >> 8);
+		g = decode_by(m.bytes, m.used, m.used);
+		memcpy(m.bytes + offset, saved, sizeof(saved));
+		back += g.totals.steps != 0;
+		moved += g.span.first < start || g.span.last > start + 2000 * UINT64_C(500000);
+		missing += g.events < 2000 - 210; /* its packet's, and some of the next one's */
+	}
+	CHECK(back <= 3); /* a few times that were made of bytes beside an event look like a pause */
+	CHECK_EQ_UINT(moved, 0);
+	CHECK(missing <= 1); /* random bytes may be a header of a long packet */
+}
+
 static struct make ring;
 
 /* Copy what is in RING to M, in the order of its packets. */
@@ -391,5 +428,6 @@ int main(int argc, char **argv)
 	CHECK_RUN(test_back);
 	CHECK_RUN(test_lap);
 	CHECK_RUN(test_text);
+	CHECK_RUN(test_bytes);
 	return check_done();
 }

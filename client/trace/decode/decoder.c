@@ -551,14 +551,15 @@ static enum mprof_status look_behind(struct mprof_decoder *d, struct mprof_times
 
 	*p = d->in;
 	if (!d->carried) {
-		mprof_times_look(b, *p + bytes, smaller(d->left, most) - bytes);
+		mprof_times_look(b, *p + bytes, smaller(d->left, most) - bytes, false);
 		if (b->n == MPROF_TIMES_NEIGHBOURS)
 			return MPROF_OK;
 	}
 	status = gather(d, most, p);
 	if (status == MPROF_MORE || status == MPROF_NOMEM)
 		return status;
-	mprof_times_look(b, *p + bytes, (status == MPROF_END ? d->carried : most) - bytes);
+	mprof_times_look(b, *p + bytes, (status == MPROF_END ? d->carried : most) - bytes,
+			 status != MPROF_END && most == d->content_left);
 	return MPROF_OK;
 }
 

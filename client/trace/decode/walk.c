@@ -92,7 +92,7 @@ static bool walk_sound(const struct mprof_raw_event *e, uint64_t latest, const u
 {
 	struct mprof_times_behind b;
 
-	mprof_times_look(&b, p, (size_t)(end - p));
+	mprof_times_look(&b, p, (size_t)(end - p), false);
 	return b.n == MPROF_TIMES_NEIGHBOURS && mprof_times_judge(latest, e->timestamp, &b, false) == MPROF_TIMES_SOUND;
 }
 
