@@ -773,6 +773,11 @@ class Answers(Case):
         self.assertIsNone(json.loads(self.why("why", "--json", directory))["last"][0]["state"])
         process.kill()
 
+    def test_reader(self):
+        """A reader that has the lock is named, and not the thread that had it before it was made anew."""
+        process, directory = self.hang("remade", "pthread_rwlock_wrlock", 1)
+        self.answer(process, directory, r'which waits on \d+ \(Mutex, "remade"\)\n.* which is held by \d+ \(Task, "reader"\)\n')
+
     def test_pipe(self):
         """The only writer is the process itself."""
         process, directory = self.hang("pipe", "read", 1)

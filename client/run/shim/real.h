@@ -78,6 +78,8 @@
 	X(pthread_mutex_unlock)       \
 	X(pthread_rwlock_clockrdlock) \
 	X(pthread_rwlock_clockwrlock) \
+	X(pthread_rwlock_destroy)     \
+	X(pthread_rwlock_init)        \
 	X(pthread_rwlock_rdlock)      \
 	X(pthread_rwlock_timedrdlock) \
 	X(pthread_rwlock_timedwrlock) \

@@ -110,6 +110,8 @@ void now_forbids_counter(void);
 void now_may_call_nobody(bool strict);
 /* Return the calling thread's tid. In a sandbox it comes from the C library's memory, and is 0 if it is not found there. */
 int thread_tid(void);
+/* Return the calling thread's tid from the C library's memory; 0 if it is not found there. No system call. */
+int thread_tid_kept(void);
 /* Send the request REQUEST for SLOT to the keeper. Return the file's mapping, or NULL. */
 void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes);
 /* Return whether the keeper can be asked from here: its socket belongs to a network. */

@@ -16,6 +16,7 @@
 
 #include "alive.h"
 #include "kernel.h"
+#include "readers.h"
 
 #define RETRY_NS 1000000000u /* a keeper that is stuck answers nobody; each question takes seconds */
 
@@ -166,6 +167,7 @@ static void process_begin(void)
 		return;
 	rings_forget();
 	objects_forget();
+	readers_forget();
 	alive_forget();
 	control = keeper_ask(RUN_REQUEST_PROCESS, 0, &bytes);
 	if (control && bytes >= sizeof(*control) && control->magic == RUN_MAGIC) {

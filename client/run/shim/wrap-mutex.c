@@ -9,6 +9,7 @@
 #include <threads.h>
 
 #include "hold.h"
+#include "readers.h"
 #include "real.h"
 #include "shim.h"
 
@@ -127,60 +128,102 @@ WRAPPER int mtx_unlock(mtx_t *m)
 	return REAL(mtx_unlock)(m);
 }
 
-/* ---- reader-writer locks: the owner is known if it is a writer ---- */
+/* ---- reader-writer locks: the lock has its writer, and the number of its readers ---- */
 
-static int writer_of(const pthread_rwlock_t *l)
+/* Readers that have L, or that wait for it: from bit 3 on of glibc's word. */
+static uint32_t readers_of(const pthread_rwlock_t *l)
 {
-	return __atomic_load_n(&l->__data.__cur_writer, __ATOMIC_RELAXED);
+	return __atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) >> 3;
 }
 
-#define RWLOCK(call, try, timely, ...)               \
-	int r;                                       \
-                                                     \
-	if (!(timely))                               \
-		return REAL(call)(l, ##__VA_ARGS__); \
-	r = REAL(try)(l);                            \
-	if (r != EBUSY)                              \
-		return r;                            \
-	return WAITING(call, object_id(l), Mutex, writer_of(l), REAL(call)(l, ##__VA_ARGS__), failure(result))
+/* Return the thread that has L, or one of them, or 0 if none is known. */
+static int holder_of(const pthread_rwlock_t *l)
+{
+	int writer = __atomic_load_n(&l->__data.__cur_writer, __ATOMIC_RELAXED);
+
+	return writer ? writer : readers_one(object_id(l), readers_of(l));
+}
+
+/* Note that the thread has L for reading, if R, what the call returned, says so. Return R. */
+static inline int took_shared(const pthread_rwlock_t *l, int r)
+{
+	if (r == 0)
+		readers_took(object_id(l));
+	return r;
+}
+
+static inline int took_alone(const pthread_rwlock_t *l, int r)
+{
+	(void)l;
+	return r;
+}
+
+#define RWLOCK(call, try, took, timely, ...)                  \
+	int r;                                                \
+                                                              \
+	if (!(timely))                                        \
+		return took(l, REAL(call)(l, ##__VA_ARGS__)); \
+	r = REAL(try)(l);                                     \
+	if (r != EBUSY)                                       \
+		return took(l, r);                            \
+	return took(l, WAITING(call, object_id(l), Mutex, holder_of(l), REAL(call)(l, ##__VA_ARGS__), failure(result)))
 
 WRAPPER int pthread_rwlock_rdlock(pthread_rwlock_t *l)
 {
-	RWLOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, true);
+	RWLOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, took_shared, true);
 }
 
 WRAPPER int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 {
-	RWLOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, true);
+	RWLOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, took_alone, true);
+}
+
+WRAPPER int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
+{
+	return took_shared(l, REAL(pthread_rwlock_tryrdlock)(l));
 }
 
 WRAPPER int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict l, const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, is_time(CLOCK_REALTIME, until), until);
+	RWLOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, took_shared, is_time(CLOCK_REALTIME, until),
+	       until);
 }
 
 WRAPPER int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict l, const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, is_time(CLOCK_REALTIME, until), until);
+	RWLOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, took_alone, is_time(CLOCK_REALTIME, until), until);
 }
 
 WRAPPER int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict l, clockid_t clock,
 				       const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, is_time(clock, until), clock, until);
+	RWLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, took_shared, is_time(clock, until), clock, until);
 }
 
 WRAPPER int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict l, clockid_t clock,
 				       const struct timespec *restrict until)
 {
-	RWLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, is_time(clock, until), clock, until);
+	RWLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, took_alone, is_time(clock, until), clock, until);
 }
 
 WRAPPER int pthread_rwlock_unlock(pthread_rwlock_t *l)
 {
 	const struct object *o = object_find(object_id(l));
 
+	readers_releases(object_id(l));
 	if (o && __atomic_load_n(&o->waiters, __ATOMIC_RELAXED))
 		wake(HERE, object_id(l), MPROF_THREAD_Mutex);
 	return REAL(pthread_rwlock_unlock)(l);
+}
+
+WRAPPER int pthread_rwlock_init(pthread_rwlock_t *restrict l, const pthread_rwlockattr_t *restrict attributes)
+{
+	readers_clear(object_id(l));
+	return REAL(pthread_rwlock_init)(l, attributes);
+}
+
+WRAPPER int pthread_rwlock_destroy(pthread_rwlock_t *l)
+{
+	readers_clear(object_id(l));
+	return REAL(pthread_rwlock_destroy)(l);
 }

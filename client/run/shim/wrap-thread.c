@@ -55,9 +55,14 @@ static int tid_of(pthread_t thread)
 	return tid_word ? (int)__atomic_load_n(&words[tid_word], __ATOMIC_RELAXED) : 0;
 }
 
+int thread_tid_kept(void)
+{
+	return tid_of(pthread_self());
+}
+
 int thread_tid(void)
 {
-	return seccomp_is_on() ? tid_of(pthread_self()) : (int)KERNEL0(SYS_gettid);
+	return seccomp_is_on() ? thread_tid_kept() : (int)KERNEL0(SYS_gettid);
 }
 
 __attribute__((constructor(103))) static void prepare(void)

@@ -204,3 +204,26 @@ int program_lock_over_fork(void)
 	CHECK(waitpid(child, NULL, 0) == child);
 	return 0;
 }
+
+/* ---- a lock that was made anew while a thread had it for reading */
+
+static pthread_rwlock_t remade;
+
+static void *read_and_wait(void *nothing)
+{
+	CHECK(pthread_rwlock_rdlock(&remade) == 0);
+	sem_post(&go);
+	pause();
+	return nothing;
+}
+
+int program_remade(void)
+{
+	CHECK(pthread_rwlock_init(&remade, NULL) == 0);
+	CHECK(pthread_rwlock_rdlock(&remade) == 0);
+	CHECK(pthread_rwlock_init(&remade, NULL) == 0);
+	begin(read_and_wait, "reader");
+	take(&go);
+	pthread_rwlock_wrlock(&remade);
+	return 0;
+}

@@ -145,6 +145,7 @@ static const struct {
 	{"forgets", program_forgets},
 	{"computes", program_computes},
 	{"pipe", program_pipe},
+	{"remade", program_remade},
 	{"sockets", program_sockets},
 	{"connection", program_connection},
 	{"watches", program_watches},

@@ -55,6 +55,7 @@ int program_permits(void);
 int program_forgets(void);
 int program_computes(void);
 int program_pipe(void);
+int program_remade(void);
 int program_sockets(void);
 int program_connection(void);
 int program_watches(void);

@@ -131,6 +131,10 @@
 	X(mtx_unlock, (mtx_lock(&mutex_c11), mtx_unlock(&mutex_c11)), NONE, NONE)                                      \
 	X(pthread_rwlock_rdlock, pthread_rwlock_rdlock(&rwlock),                                                       \
 	  (pthread_rwlock_wrlock(&written), pthread_rwlock_rdlock(&written)), NONE)                                    \
+	X(pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock(&rwlock),                                                 \
+	  (pthread_rwlock_wrlock(&written), pthread_rwlock_tryrdlock(&written)), NONE)                                 \
+	X(pthread_rwlock_init, pthread_rwlock_init(&remade, NULL), NONE, NONE)                                         \
+	X(pthread_rwlock_destroy, (pthread_rwlock_init(&remade, NULL), pthread_rwlock_destroy(&remade)), NONE, NONE)   \
 	X(pthread_rwlock_wrlock, pthread_rwlock_wrlock(&rwlock),                                                       \
 	  (pthread_rwlock_wrlock(&written), pthread_rwlock_wrlock(&written)), NONE)                                    \
 	X(pthread_rwlock_timedrdlock, pthread_rwlock_timedrdlock(&rwlock, &past),                                      \

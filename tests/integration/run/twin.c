@@ -71,7 +71,7 @@ static sigset_t none, second; /* SECOND: SIGUSR2, which is blocked */
 static siginfo_t info;
 static pthread_mutex_t mutex, taken; /* TAKEN: of the kind that reports errors, locked by the thread */
 static mtx_t mutex_c11;
-static pthread_rwlock_t rwlock, written; /* WRITTEN: locked for writing by the thread */
+static pthread_rwlock_t rwlock, remade, written; /* WRITTEN: locked for writing by the thread */
 static pthread_cond_t condition;
 static cnd_t condition_c11;
 static pthread_barrier_t barrier;
