@@ -230,10 +230,19 @@ function checkTrace(path, raw = false) {
 
 	check(sentences + clock === dump.said, `${name}: ${sentences} and not ${dump.said}`);
 	check(Boolean(back) === Boolean(clock), `${name}: the page says that the clock went back ${back} ns`);
+	check(
+		!back || dump.said.includes(` at ${seconds(trace.summary().totals.clock_back_at)}; `),
+		`${name}: when it went back`,
+	);
 	checkStats(name, trace, file, gaps);
 	if (!gaps) checkWhy(name, trace, file);
 	check(pictures(trace).equals(run(sceneDump, file).out), `${name}: pictures`);
 	trace.close();
+}
+
+/** Return the time NS as mprofctl writes it in a note. */
+function seconds(ns) {
+	return `${ns / 1000000000n}.${String(ns % 1000000000n).padStart(9, "0")}`;
 }
 
 /** Check that each of the ANSWERS, JSON texts, is as schema/answers/NAME.json says. */

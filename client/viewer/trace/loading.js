@@ -294,7 +294,8 @@ export class Loading {
 
 		if (totals.clock_back_ns)
 			out.push(
-				`The clock went back ${rough(totals.clock_back_ns)}: times before and behind that are not comparable.`,
+				`The clock went back ${rough(totals.clock_back_ns)} at ${this.state.clock.at(totals.clock_back_at)}: ` +
+					"times before and behind that are not comparable.",
 			);
 		if (!totals.events)
 			out.push(`There are no events yet: ${source.title} records none, or was built without tracing.`);

@@ -194,6 +194,10 @@ export class Trace {
 		const counts = this.counts();
 		const sum = (key) => counts.reduce((total, one) => total + Number(one[key]), 0);
 		const byType = {};
+		const step = counts.reduce((most, one) => (one.step_ns > most.step_ns ? one : most), {
+			step_ns: 0n,
+			step_at: 0n,
+		});
 		for (const one of counts)
 			for (const [name, n] of Object.entries(one.events_by_type)) byType[name] = (byType[name] ?? 0) + n;
 		return {
@@ -214,7 +218,8 @@ export class Trace {
 				unknown_texts: sum("unknown_texts"),
 				skipped_extras: sum("skipped_extras"),
 				unproven_events: sum("unproven"),
-				clock_back_ns: counts.reduce((most, {step_ns}) => (step_ns > most ? step_ns : most), 0n),
+				clock_back_ns: step.step_ns,
+				clock_back_at: step.step_at,
 				skipped: sum("skipped"),
 				bytes: sum("bytes"),
 				threads: this.get("n_threads") - this.get("n_streams"),
