@@ -173,12 +173,6 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 	return 0;
 }
 
-/* Return whether the slot of the packet at the cursor holds a newer packet by now. */
-static bool is_lapped(const struct ring *ring)
-{
-	return ring->writer.active - ring->cursor.sequence >= ring->n;
-}
-
 /* Move the cursor behind the packet that it is at. All of it was copied from SLOT. */
 static void leave_packet(struct ring *ring, const struct ring_slot *slot)
 {
@@ -200,14 +194,14 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 	 * even so, if nothing was copied before it died.
 	 */
 	if (!proven_limit(ring, &proven))
-		return ring->dead && is_lapped(ring) ? STEP_LAPPED : 0;
+		return ring->dead && ring_is_lapped(ring) ? STEP_LAPPED : 0;
 	while (ring_mark_before(ring_cursor_mark(ring), proven)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
 		struct ring_mark limit = proven;
 		bool whole, unproven;
 
 		/* The sink had no room while the writer went on. */
-		if (is_lapped(ring))
+		if (ring_is_lapped(ring))
 			return STEP_LAPPED;
 		r = order_limit(ring, &limit, &unproven);
 		if (r || !ring_mark_before(ring_cursor_mark(ring), limit))

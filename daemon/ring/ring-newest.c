@@ -38,7 +38,7 @@ static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 	ring->held = true;
 	if (r == 0)
 		r = ring_follow(ring, sink, clock_mono());
-	if (r == 0 && ring->writer.active >= ring->cursor.sequence + ring->n) {
+	if (r == 0 && ring_is_lapped(ring)) {
 		/*
 		 * While nothing was copied, the writer overwrote the packet at the cursor. Continue
 		 * at the oldest packet that the ring still holds.

@@ -32,6 +32,12 @@ static inline bool ring_mark_before(struct ring_mark a, struct ring_mark b)
 	return a.sequence < b.sequence || (a.sequence == b.sequence && a.offset < b.offset);
 }
 
+/* Return whether the slot of the packet at the cursor holds a newer packet by now. The cursor may be behind the active packet. */
+static inline bool ring_is_lapped(const struct ring *ring)
+{
+	return ring->writer.active >= ring->cursor.sequence + ring->n;
+}
+
 /* ring-header.c */
 uint32_t ring_slot_after(const struct ring *ring, uint32_t slot);
 /* Return the slot of packet SEQUENCE, whose distance from the active packet is less than N. */

@@ -1927,6 +1927,11 @@ static void test_left_of_tail(void)
 	gap_is(0, 7, 11, false, RING_GAP_LAPPED);
 	CHECK_EQ_INT(ring_declare_rest(&g.ring, &g.sink, &at), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
+	/* The cursor is behind the newest packet: that is no lap. */
+	for (int i = 0; i < 2; i++)
+		guest_poll(&g);
+	CHECK_EQ_UINT(g.ring.counters.lapped, 0);
+	CHECK_EQ_UINT(g.n_gaps, 1);
 }
 
 /*
