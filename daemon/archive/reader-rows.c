@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "array.h"
 #include "reader-state.h"
 #include "row-sum.h"
 
@@ -29,11 +30,17 @@ static bool may_lack(sqlite3 *db, const struct table *t, int64_t id)
 static void holds(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	struct reader *r = sqlite3_user_data(context);
-	const struct table *t = &tables[sqlite3_value_int(values[0])];
-	int64_t id = sqlite3_value_int64(values[2]);
+	sqlite3_int64 index = n < 3 ? -1 : sqlite3_value_int64(values[0]), id;
 	uint8_t sum[CHECKSUM_BYTES];
+	const struct table *t;
 	bool holds;
 
+	if (index < 0 || index >= (sqlite3_int64)ARRAY_SIZE(tables)) {
+		sqlite3_result_error(context, "row_holds() has other arguments", -1);
+		return;
+	}
+	t = &tables[index];
+	id = sqlite3_value_int64(values[2]);
 	if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
 		holds = may_lack(r->db, t, id);
 	} else {
@@ -61,9 +68,10 @@ static void holds(sqlite3_context *context, int n, sqlite3_value **values)
 	"CREATE TEMP VIEW " name " AS SELECT * FROM main." name " WHERE (SELECT row_holds(" number \
 	", checksum, " columns "));"
 
+/* The views are temporary, so they may call a function that no object of the file may call. */
 int reader_rows_define(struct reader *r)
 {
-	int rc = sqlite3_create_function_v2(r->db, "row_holds", -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, r, holds, NULL,
+	int rc = sqlite3_create_function_v2(r->db, "row_holds", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, r, holds, NULL,
 					    NULL, NULL);
 
 	return rc != SQLITE_OK

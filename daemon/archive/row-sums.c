@@ -19,13 +19,24 @@
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-/* A damaged capture is of the run of its streams: so nobody reads it who may not. */
-#define CAPTURE_RUN                                                                                          \
-	"coalesce((SELECT s.run FROM capture_streams a JOIN streams s ON s.id = a.stream WHERE a.capture = " \
-	"captures.id"                                                                                        \
-	" LIMIT 1), run)"
 #define PART_ROWS   4096 /* rows that one step checks */
 #define CONTEXT_SUM "row_checksum(" CONTEXT_SUMMED ")"
+/*
+ * A damaged capture gets the run of its streams, so only readers of that guest see it. Without streams its run may be that
+ * of another guest: it keeps no text.
+ */
+#define RUN_OF_STREAMS                                                                              \
+	"(SELECT run FROM streams WHERE id IN (SELECT stream FROM capture_streams WHERE capture = " \
+	"captures.id) AND checksum IS row_checksum(" STREAMS_SUMMED ") LIMIT 1)"
+#define CAPTURE_RUN_KNOWN "(checksum IS row_checksum(" CAPTURES_SUMMED ") OR " RUN_OF_STREAMS " IS NOT NULL)"
+/* The same for a damaged stream, and its captures. */
+#define RUN_OF_CAPTURES                                                                              \
+	"(SELECT run FROM captures WHERE id IN (SELECT capture FROM capture_streams WHERE stream = " \
+	"streams.id) AND checksum IS row_checksum(" CAPTURES_SUMMED ") LIMIT 1)"
+
+/* Statement that gives the damaged rows of TABLE the RUN that others say. */
+#define RUN_SET(table, run) \
+	"UPDATE OR IGNORE " table " SET run = " run " WHERE id IN (SELECT id FROM temp.damaged) AND " run " <> run;"
 
 struct table {
 	const char *name;
@@ -34,7 +45,8 @@ struct table {
 	const char *wrong;   /* further condition of a damaged row, behind OR */
 	const char *
 		lacking; /* query of the captures that are not complete if the rows in temp.damaged are damaged; NULL = none */
-	/* Statements that declare the rows in temp.damaged. The rows that stay get new checksums after them. */
+	const char *run; /* statement that gives the rows in temp.damaged the run that other rows say; NULL = none */
+	/* Statements that declare the rows in temp.damaged, the last one each of them. The rows that stay get new checksums after them. */
 	const char *declare;
 };
 
@@ -52,12 +64,14 @@ static const struct table tables[] = {
 		.added = "UPDATE captures SET context_checksum = " CONTEXT_SUM " WHERE id = NEW.id;",
 		.wrong = " OR context_checksum IS NOT " CONTEXT_SUM,
 		.lacking = "SELECT id FROM temp.damaged",
+		.run = RUN_SET("captures", RUN_OF_STREAMS),
 		.declare = "UPDATE captures SET"
 			   " kind = CASE WHEN kind IN ('crash', 'watchdog', 'poweroff', 'reboot', 'suspend', "
 			   "'destroyed', 'ended', 'periodic', 'manual', 'trigger') THEN kind ELSE 'ended' END,"
-			   " marks = CASE WHEN json_valid(marks) THEN marks ELSE '[]' END,"
-			   " note = coalesce(note, ''), run = " CAPTURE_RUN ","
-			   " context = CASE WHEN context_checksum IS " CONTEXT_SUM " THEN context END"
+			   " marks = CASE WHEN json_valid(marks) AND " CAPTURE_RUN_KNOWN " THEN marks ELSE '[]' END,"
+			   " note = CASE WHEN " CAPTURE_RUN_KNOWN " THEN coalesce(note, '') ELSE '' END,"
+			   " context = CASE WHEN context_checksum IS " CONTEXT_SUM " AND " CAPTURE_RUN_KNOWN
+			   " THEN context END"
 			   " WHERE id IN (SELECT id FROM temp.damaged);"
 			   "UPDATE captures SET context_checksum = " CONTEXT_SUM
 			   " WHERE id IN (SELECT id FROM temp.damaged);",
@@ -68,6 +82,7 @@ static const struct table tables[] = {
 		.added = "",
 		.wrong = "",
 		.lacking = "SELECT capture FROM capture_streams WHERE stream IN (SELECT id FROM temp.damaged)",
+		.run = RUN_SET("streams", RUN_OF_CAPTURES),
 		/* A stream begins and ends at packets that it has, or that a capture names. */
 		.declare = "UPDATE streams SET held = NULL,"
 			   " oldest = (SELECT min(n) FROM (SELECT min(sequence) AS n FROM chunks WHERE stream = "
@@ -207,23 +222,47 @@ static int mark_captures(struct archive_writer *w, const char *query)
 	return r;
 }
 
-/* Declare the rows of T in temp.damaged. */
-static int declare(struct archive_writer *w, const struct table *t)
+/*
+ * Run T's statements, and set *N to the number of rows that they found. The indexes still have what the damaged columns were
+ * before. While the schema is writable, SQLite goes on if it does not find the entry that a statement replaces. The
+ * indexes are then made anew; that fails only if a damaged number of a stream is that of another one.
+ */
+static int run_declaration(sqlite3 *db, const struct table *t, int64_t *n)
+{
+	int r = database_error(db, sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL));
+
+	if (r == 0 && t->run)
+		r = database_run(db, t->run);
+	if (r == 0)
+		r = database_run(db, t->declare);
+	*n = sqlite3_changes(db);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
+	if (r != 0)
+		return r;
+	r = database_run_made(db, sqlite3_mprintf("REINDEX main.%s", t->name));
+	return r == ARCHIVE_E_ABSENT ? 0 : r;
+}
+
+/* Declare the rows of T in temp.damaged, and set *N to their number: a row whose identifier was damaged is not found by it. */
+static int declare(struct archive_writer *w, const struct table *t, int64_t *n)
 {
 	int r = t->lacking ? mark_captures(w, t->lacking) : 0;
 
 	if (r == 0)
-		r = database_run(w->store.db, t->declare);
+		r = run_declaration(w->store.db, t, n);
 	return r ? r
 		 : database_run_made(w->store.db, sqlite3_mprintf("UPDATE %s SET checksum = row_checksum(%s) WHERE id "
 								  "IN (SELECT id FROM temp.damaged);",
 								  t->name, t->columns));
 }
 
-/* Note that BAD rows of T, which are in temp.damaged, are damaged, and that MISSING are lost, or -MISSING too many. */
+/*
+ * Note that BAD rows of T, which are in temp.damaged, are damaged, and that MISSING are lost, or -MISSING too many. Log it if
+ * some of the BAD rows cannot be declared.
+ */
 static int note(struct archive_writer *w, const struct table *t, int64_t bad, int64_t missing)
 {
-	int64_t lost = missing > 0 ? missing : 0;
+	int64_t lost = missing > 0 ? missing : 0, declared = 0;
 	bool is_mine;
 	int r = writer_enter(w, &is_mine);
 
@@ -235,10 +274,14 @@ static int note(struct archive_writer *w, const struct table *t, int64_t bad, in
 					      "'%s';",
 					      (long long)bad, (long long)lost, (long long)missing, t->name));
 	if (r == 0 && bad)
-		r = declare(w, t);
+		r = declare(w, t, &declared);
 	r = writer_leave(w, is_mine, r);
 	if (r != 0 || bad + lost == 0)
 		return r;
+	if (declared < bad)
+		log_error("Damaged rows of the archive cannot be declared; mprofd --fsck saves what is whole: table=%s "
+			  "rows=%" PRId64,
+			  t->name, bad - declared);
 	w->damage.pieces += (uint64_t)(bad + lost);
 	log_warning("Rows of the archive were damaged or lost on the disk: table=%s damaged=%" PRId64 " lost=%" PRId64,
 		    t->name, bad, lost);
