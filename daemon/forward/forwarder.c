@@ -433,9 +433,12 @@ static void act(struct forwarder *f, const struct row *row, int r)
 static void step(struct forwarder *f)
 {
 	struct row *row = NULL;
-	int r = greet(f);
+	int r;
 
 	f->sender.declared = false;
+	r = greet(f);
+	if (r == SENDER_E_ARCHIVE) /* a comparison may have met damage */
+		(void)sender_tell_damage(&f->sender);
 	if (r == 0)
 		r = next_row(f, &row);
 	if (row)

@@ -46,15 +46,23 @@ int sender_pay(struct sender *s, uint64_t bytes)
 	return r == 0 && ends ? sender_begin(s) : r;
 }
 
-int sender_archive_failed(struct sender *s, int r)
+bool sender_tell_damage(struct sender *s)
 {
 	struct reader_damage damage;
 
+	if (!reader_take_damage(s->r, &damage))
+		return false;
+	s->declared =
+		collector_damaged(s->collector, damage.table, damage.stream, damage.sequence, damage.capture) == 0;
+	return true;
+}
+
+int sender_archive_failed(struct sender *s, int r)
+{
+	bool is_told = r == ARCHIVE_E_DAMAGED && sender_tell_damage(s);
+
 	hub_rollback(s->hub);
-	if (r == ARCHIVE_E_DAMAGED && reader_take_damage(s->r, &damage))
-		s->declared = collector_damaged(s->collector, damage.table, damage.stream, damage.sequence,
-						damage.capture) == 0;
-	else if (r != ARCHIVE_E_BUSY)
+	if (!is_told && r != ARCHIVE_E_BUSY)
 		log_write_limited(&s->unread, LOG_LEVEL_WARNING, NULL, "The archive cannot be read now: %s",
 				  r < 0 ? strerror(-r) : "it is changing");
 	return SENDER_E_ARCHIVE;

@@ -54,6 +54,8 @@ struct row {
  */
 int sender_init(struct sender *s);
 void sender_deinit(struct sender *s);
+/* Tell mprofd of the damage that the reader met last, and set S->declared. Return false if it met none. */
+bool sender_tell_damage(struct sender *s);
 /* Forget what the hub knows, because the connection is another one. */
 void sender_forget(struct sender *s);
 

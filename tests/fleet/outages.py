@@ -210,6 +210,25 @@ class Outages(fleethost.Case):
             host.wait(lambda: host.hub_captures() == captures)
             host.wait(lambda: "another epoch" in host.said())
 
+    def test_damaged_while_compared(self):
+        """The forwarder meets damaged rows while it compares the host with the hub: it tells mprofd, and goes on at once."""
+        host = self.host("send = all", forwarder=False)
+        with host.packet():
+            captures = [host.capture("web") for _ in range(2)]
+            host.wait(lambda: len(host.query("SELECT 1 FROM outbox WHERE kind = 'capture' AND ready = 1")) == 2)
+            damaged = lambda table: host.query(f"SELECT damaged FROM row_sums WHERE name = '{table}'")[0][0]
+            host.change(f"UPDATE captures SET note = 'other' WHERE id = {captures[0]}")
+            host.start_forwarder()
+            host.wait(lambda: host.hub_captures() == captures)
+            host.wait_sent()
+            host.stop_forwarder()
+            self.assertEqual([damaged("captures"), damaged("streams")], [1, 0])
+            host.change("UPDATE streams SET ring_packets = ring_packets + 1")
+            host.hub("SELECT fleet.new_epoch()")
+            host.start_forwarder()
+            host.wait(lambda: "another epoch" in host.said())
+            self.assertEqual([damaged("captures"), damaged("streams")], [1, 1])
+
     def test_damaged_outbox(self):
         """Rows of the outbox that are edited or deleted are noticed and said, and the captures come to the hub."""
         host = self.host("send = all", forwarder=False)
