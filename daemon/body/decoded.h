@@ -7,7 +7,7 @@
  * copy is as a missing one: the caller decodes the row.
  *
  * Rows are written by a thread of this object, in order, to a file of at most MOST bytes; new ones overwrite the
- * oldest. The file is emptied when its file system has less than MOST bytes free. Memory: DECODED_ROWS_MOST rows of 48
+ * oldest. The file is emptied when its file system has less than MOST bytes free. Memory: DECODED_ROWS_MOST rows of 40
  * bytes, and the buffers of a row.
  */
 #ifndef BODY_DECODED_H

@@ -3,6 +3,8 @@
  * fails as without it when a row is damaged.
  */
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "archive-fixture.h"
 #include "body.h"
@@ -81,7 +83,7 @@ static void put_capture(struct served *s, int64_t id, const char *kind)
 
 static bool served_init(struct served *s, uint64_t most)
 {
-	static const char *const kinds[] = {"ended", "manual", "crash", "periodic", "trigger", "watchdog"};
+	static const char *const kinds[] = {"ended", "manual", "crash", "periodic", "trigger", "watchdog", "suspend"};
 
 	*s = (struct served){0};
 	strcpy(s->cache, "/tmp/mprof-cache-XXXXXX");
@@ -89,7 +91,7 @@ static bool served_init(struct served *s, uint64_t most)
 	    !CHECK(mkdtemp(s->cache) != NULL) || !CHECK(sd_event_new(&s->event) >= 0))
 		return false;
 	CHECK_EQ_INT(archive_writer_begin(s->f.w), 0);
-	for (int64_t i = 0; i < 6; i++)
+	for (int64_t i = 0; i < 7; i++)
 		put_capture(s, i + 1, kinds[i]);
 	CHECK_EQ_INT(archive_writer_commit(s->f.w), 0);
 	s->directory = open(s->cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -244,17 +246,18 @@ static void test_rows_that_change(void)
 	served_deinit(&s);
 }
 
-/* Copies that a person or a period asked for have no part. A capture that does not fit has none, or only free room. */
+/* Captures that a person or a period asked for, and those of a guest that goes on, are not copied. A capture that does not fit has none, or only free room. */
 static void test_room(void)
 {
 	struct served s;
 
 	if (!served_init(&s, 6 * BYTES))
 		return;
-	for (int64_t i = 2; i < 7; i++)
+	for (int64_t i = 7; i > 1; i--)
 		if (i != 3)
 			copying_want(s.copying, i);
 	wait_for(&s, BYTES);
+	CHECK_EQ_UINT(compare(&s, 7), 0);
 	CHECK_EQ_UINT(compare(&s, 6), EACH + TAIL);
 	CHECK_EQ_UINT(compare(&s, 5), 0);
 	served_deinit(&s);
@@ -279,6 +282,54 @@ static void test_room(void)
 		;
 	CHECK_EQ_UINT(decoded_counts(s.scratch.decoded).bytes, 0);
 	served_deinit(&s);
+}
+
+/* Have another process keep all readers from the archive. Return its identifier. */
+static pid_t occupy(const struct served *s)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 120, .l_len = 8}; /* SQLite's in a WAL */
+	char path[128], byte = 0;
+	int ends[2], fd;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/archive/trace.db-shm", s->f.state);
+	if (!CHECK_EQ_INT(pipe(ends), 0))
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd >= 0 && fcntl(fd, F_SETLKW, &lock) == 0 && write(ends[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ends[1]);
+	CHECK_EQ_INT(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	return pid;
+}
+
+/* A capture that was wanted while the archive was busy is copied when it is wanted again. */
+static void test_busy(void)
+{
+	struct served s;
+	pid_t pid;
+
+	for (unsigned steps = 0; steps < 3; steps++) {
+		if (!served_init(&s, 6 * BYTES))
+			return;
+		copying_want(s.copying, 1);
+		for (unsigned i = 0; i < steps; i++)
+			CHECK(sd_event_run(s.event, UINT64_MAX) >= 0);
+		pid = occupy(&s);
+		while (sd_event_run(s.event, 0) > 0)
+			;
+		kill(pid, SIGKILL);
+		CHECK_EQ_INT(waitpid(pid, NULL, 0), pid);
+		copying_want(s.copying, 1);
+		wait_for(&s, BYTES);
+		served_deinit(&s);
+	}
 }
 
 /* A capture is deleted while it is copied, and after that: it is gone, and the next one is copied. */
@@ -326,6 +377,7 @@ int main(void)
 	CHECK_RUN(test_forged);
 	CHECK_RUN(test_rows_that_change);
 	CHECK_RUN(test_room);
+	CHECK_RUN(test_busy);
 	CHECK_RUN(test_deleted);
 	CHECK_RUN(test_ended);
 	return check_done();

@@ -27,7 +27,7 @@ struct copying {
 	bool runs, planning, in_body;
 	struct feed feed; /* for its streams' selections */
 	uint32_t at;
-	uint64_t room;
+	uint64_t room, rows; /* bytes that it may have, and rows that were read */
 	struct plan plan;
 	struct body body;
 	struct block block; /* the store has it, unless decoded_ready() */
@@ -61,7 +61,7 @@ static void end_capture(struct copying *c)
 
 static int note_end(void *context, const struct reader_capture *capture)
 {
-	static const char *const others[] = {"periodic", "manual", "trigger"};
+	static const char *const others[] = {"periodic", "manual", "trigger", "suspend"};
 	bool *ends = context;
 
 	*ends = true;
@@ -70,20 +70,36 @@ static int note_end(void *context, const struct reader_capture *capture)
 	return 0;
 }
 
+/* Copy CAPTURE when it is wanted again: the archive was busy. */
+static void forget(struct copying *c, int64_t capture)
+{
+	for (unsigned i = 0; i < TRIED_MOST; i++)
+		if (c->tried[i] == capture)
+			c->tried[i] = 0;
+}
+
 /* Begin the first capture of the queue that is of a guest's end and has streams. */
 static void begin_next(struct copying *c)
 {
 	while (c->n_queue && !c->runs) {
 		int64_t capture = c->queue[0];
 		bool ends = false;
+		int rc = reader_capture(c->reader, capture, note_end, &ends);
 
 		c->n_queue--;
 		memmove(c->queue, c->queue + 1, c->n_queue * sizeof(c->queue[0]));
-		if (reader_capture(c->reader, capture, note_end, &ends) != 0 || !ends)
+		if (rc == 0 && !ends)
 			continue;
-		c->runs = feed_open(&c->feed, c->reader, c->scratch, capture) == 0;
+		if (rc == 0)
+			rc = feed_open(&c->feed, c->reader, c->scratch, capture);
+		if (rc == ARCHIVE_E_BUSY)
+			forget(c, capture);
+		if (rc != 0)
+			continue;
+		c->runs = true;
 		c->at = 0;
-		c->room = capture > c->newest ? c->most : decoded_room(c->store);
+		c->rows = 0;
+		c->room = capture >= c->newest ? c->most : decoded_room(c->store);
 		c->newest = capture > c->newest ? capture : c->newest;
 	}
 }
@@ -107,7 +123,7 @@ static int step_plan(struct copying *c)
 	return rc;
 }
 
-/* Have the next block stored. Return 0, BODY_E_END at the end of the stream, or what the reader returns. */
+/* Have the next block stored. Return 0, BODY_E_END at the end of the stream, -E2BIG after too many rows, or what the reader returns. */
 static int step_body(struct copying *c)
 {
 	int rc = block_reserve(&c->block, BLOCK_BYTES);
@@ -116,6 +132,9 @@ static int step_body(struct copying *c)
 	c->block.bytes = 0;
 	if (rc == 0)
 		rc = body_fill(&c->body, &c->block);
+	c->rows += c->block.batch.n;
+	if (rc == 0 && c->rows > DECODED_ROWS_MOST)
+		rc = -E2BIG;
 	if (rc == 0)
 		decoded_store(c->store, &c->block.batch);
 	return rc;
@@ -141,6 +160,8 @@ static int on_work(sd_event_source *source, void *context)
 		end_body(c);
 		rc = 0;
 	}
+	if (rc == ARCHIVE_E_BUSY)
+		forget(c, c->feed.capture);
 	if (rc != 0) /* all is done, it does not fit, or rows are damaged or were deleted */
 		end_capture(c);
 	work_on(c);

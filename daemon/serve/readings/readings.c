@@ -391,7 +391,7 @@ static void copy_decoded(struct readings *r, uint64_t most)
 			 : copying_new(&r->copying, r->event, r->reader, r->scratch, r->cache.directory, most);
 
 	if (rc < 0)
-		log_warning("Captures are decoded for each download, since the cache has no room for copies: %s",
+		log_warning("The file of decoded rows cannot be created, so each download is decoded: %s",
 			    strerror(-rc));
 }
 

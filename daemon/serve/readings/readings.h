@@ -25,7 +25,7 @@ typedef void readings_notify(void *context, int64_t capture);
 
 /*
  * Create the readings of READER's archive; their tails' ends go to SCRATCH. CACHE is the directory for files;
- * NULL = none. There decoded rows of captures have at most DECODED bytes (copying.h); 0 = none. EVENT, READER, SCRATCH
+ * NULL = none. DECODED is the most bytes of decoded rows in CACHE (copying.h); 0 = none. EVENT, READER, SCRATCH
  * and CONTEXT are borrowed. Return 0, with the readings in *RP, or -errno.
  */
 int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,
