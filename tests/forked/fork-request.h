@@ -1,9 +1,9 @@
 /*
- * What the client asks of the fork server over a stream socket.
+ * The protocol between client and fork server, over a stream socket.
  *
  * A request is a struct fork_request with four descriptors (standard input, output and error, and the working directory), then its
  * texts, each ended by a NUL: the surroundings, the arguments, the environment. The answers are numbers of 32 bits: the process that
- * runs the program, or -1 if the surroundings of the client and of the server differ; then the status of waitpid().
+ * runs the program, or -1 if it cannot, or if the surroundings of the client and of the server differ; then the status of waitpid().
  */
 #ifndef FORK_REQUEST_H
 #define FORK_REQUEST_H

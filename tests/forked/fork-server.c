@@ -79,14 +79,21 @@ static bool receive_request(int fd, struct fork_request *r, int fds[FORK_FDS])
 	return r->size > 0 && r->size <= FORK_SIZE_MAX;
 }
 
-/* Return a list of the N texts at *AT, which ends with NULL, and move *AT behind them. The caller frees it. */
-static char **take_texts(char **at, const char *end, size_t n)
+/* Tell the client at FD that no program runs, before a number that it would take for a process, and end. */
+static _Noreturn void refuse(int fd)
+{
+	send_number(fd, -1);
+	_exit(126);
+}
+
+/* Return a list of the N texts at *AT, which ends with NULL, and move *AT behind them. The caller frees it. FD is the client's. */
+static char **take_texts(int fd, char **at, const char *end, size_t n)
 {
 	char **list = calloc(n + 1, sizeof(*list));
 
 	for (size_t i = 0; list && i < n; i++) {
 		if (*at >= end)
-			exit(126);
+			refuse(fd);
 		list[i] = *at;
 		*at += strlen(*at) + 1;
 	}
@@ -135,22 +142,20 @@ static _Noreturn void run(const struct server *s, int fd)
 	char *at;
 
 	if (!receive_request(fd, &r, fds))
-		_exit(126);
+		refuse(fd);
 	texts = calloc(1, r.size + 1);
 	if (!texts || recv(fd, texts, r.size, MSG_WAITALL) != (ssize_t)r.size)
-		_exit(126);
-	if (strcmp(texts, s->surroundings) != 0) {
-		send_number(fd, -1);
-		_exit(0);
-	}
+		refuse(fd);
+	if (strcmp(texts, s->surroundings) != 0)
+		refuse(fd);
 	at = texts + strlen(texts) + 1;
-	arguments = take_texts(&at, texts + r.size, r.argc);
-	environment = take_texts(&at, texts + r.size, r.envc);
+	arguments = take_texts(fd, &at, texts + r.size, r.argc);
+	environment = take_texts(fd, &at, texts + r.size, r.envc);
 	if (!arguments || !environment || fchdir(fds[3]) < 0)
-		_exit(126);
+		refuse(fd);
 	for (int i = 0; i < 3; i++)
 		if (dup2(fds[i], i) < 0)
-			_exit(126);
+			refuse(fd);
 	umask(r.umask);
 	for (int i = 1; i < 32; i++)
 		if (r.ignored & 1u << i)
