@@ -217,6 +217,7 @@ class Outages(fleethost.Case):
             captures = [host.capture("web") for _ in range(2)]
             host.wait(lambda: len(host.query("SELECT 1 FROM outbox WHERE kind = 'capture' AND ready = 1")) == 2)
             damaged = lambda table: host.query(f"SELECT damaged FROM row_sums WHERE name = '{table}'")[0][0]
+            host.kill_server()  # it would tell mprofd, too
             host.change(f"UPDATE captures SET note = 'other' WHERE id = {captures[0]}")
             host.start_forwarder()
             host.wait(lambda: host.hub_captures() == captures)
