@@ -11,7 +11,7 @@
 #define MPROF_TIMES_LATEST \
 	(10 * (uint64_t)1000000000) /* ns that an event may be published later than its clock was read */
 #define MPROF_TIMES_FAR	       (100 * 86400 * (uint64_t)1000000000) /* ns that only events behind it can prove */
-#define MPROF_TIMES_NEIGHBOURS 16u				    /* events behind an event that are asked, at most */
+#define MPROF_TIMES_NEIGHBOURS 16u   /* number of events behind an event that are compared with it */
 #define MPROF_TIMES_REACH      4096u /* bytes behind the end of an event in which they lie */
 #define MPROF_TIMES_NEARER     16u   /* a time is near another one within this part of a distance */
 #define MPROF_TIMES_MANY       4u    /* events behind an event that prove more than its writer's delay */
@@ -171,7 +171,8 @@ static inline bool mprof_times_strange(const struct mprof_times_behind *b, uint6
 }
 
 /*
- * Judge an event at TIME, ns, by the events B behind it and the latest one BEFORE it, 0 = it is the first of the trace.
+ * Judge an event at TIME, ns, by the events B behind it and the latest one BEFORE it, 0 = it is the first of the trace,
+ * or behind events at 0 alone.
  * LAP: bytes of the lap before may lie here, so an earlier time says nothing of the clock.
  */
 static inline enum mprof_times_verdict mprof_times_judge(uint64_t before, uint64_t time,

@@ -233,6 +233,17 @@ class Written(unittest.TestCase):
         self.write([written.event(1 + t, written.SWITCH, 1) for t in (0, second, 7200 * second, 7201 * second, 9 * 7200 * second)])
         self.assertEqual(run("stats", self.path)[::2], (0, ""))
 
+    def test_clock_back_twice(self):
+        """The note has the largest step, with the time from which the clock made it, and how often it went back."""
+        events, second = [], 10**9
+        for i in range(30):
+            back = (0, 20, 120)[i // 10] * second
+            events.append(written.event(500 * second + i * 1000 - back, written.SWITCH, i))
+        self.write(events)
+        code, out, said = run("stats", "--json", self.path)
+        self.assertEqual((code, json.loads(out)["clock_back_ns"]), (0, 100 * second - 1000))
+        self.assertIn(": the clock went back 2 times, at most 100.000 s at 480.000019000; times before and behind these are not comparable\n", said)
+
     def test_last_behind_step(self):
         """What ran last is the last in the order of events, and a program is not said to sleep up to a time before the step."""
         second = 10**9

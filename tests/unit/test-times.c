@@ -98,6 +98,7 @@ static struct got decode(void)
 		CHECK_EQ_UINT(pieces.faults, whole.faults);
 		CHECK_EQ_UINT(pieces.totals.steps, whole.totals.steps);
 		CHECK_EQ_UINT(pieces.totals.step_ns, whole.totals.step_ns);
+		CHECK_EQ_UINT(pieces.totals.step_at, whole.totals.step_at);
 	}
 	return whole;
 }
@@ -269,6 +270,60 @@ static void test_back(void)
 		}
 }
 
+/* If a clock goes back several times, the totals have the largest step and the time from which the clock made it. */
+static void test_largest_step(void)
+{
+	static const uint64_t backs[][3] = {{1, 5, 2}, {5, 1, 2}, {1, 2, 5}};
+
+	for (size_t k = 0; k < 3; k++) {
+		struct got g;
+		uint64_t back = 0, from = 0;
+
+		for (size_t i = 0; i < ALL; i++) {
+			if (i % EVENTS == EVENTS / 2 && i > EVENTS)
+				back += backs[k][i / EVENTS - 1] * 20 * SECOND;
+			if (i % EVENTS == EVENTS / 2 && i > EVENTS && backs[k][i / EVENTS - 1] == 5)
+				from = times[i - 1];
+			times[i] = 5000 * SECOND + i * 20000 - back;
+		}
+		make(0);
+		g = decode();
+		CHECK_EQ_UINT(g.faults, 0);
+		CHECK_EQ_UINT(g.totals.steps, 3);
+		CHECK_EQ_UINT(g.totals.step_ns, 100 * SECOND - 20000);
+		CHECK_EQ_UINT(g.totals.step_at, from);
+	}
+}
+
+/* Events at the time 0 are the first of a trace by the same rule, whether one event is decoded or many. */
+static void test_zero(void)
+{
+	static const uint64_t starts[] = {1, 5 * SECOND, 5000 * DAY};
+	struct got g;
+
+	for (size_t zeros = 1; zeros <= 20; zeros++)
+		for (size_t s = 0; s < 3; s++) {
+			run_evenly(starts[s], 0);
+			for (size_t i = 0; i < zeros; i++)
+				times[i] = 0;
+			make(0);
+			g = decode();
+			CHECK_EQ_UINT(g.faults, s == 2);
+			CHECK_EQ_UINT(g.events, ALL - g.faults);
+		}
+	for (size_t at_zero = 2; at_zero < 4; at_zero++) {
+		m.used = 0;
+		make_packet(&m);
+		for (size_t i = 0; i < EVENTS; i++)
+			make_event(&m, i < at_zero ? 0 : 5000 * DAY + i,
+				   i == 1 ? MPROF_EVENT_extra : MPROF_EVENT_switch, 1, 1, 0, "name");
+		make_close(&m, 0, 0);
+		g = decode();
+		CHECK_EQ_UINT(g.faults, 1);
+		CHECK_EQ_UINT(g.events, EVENTS - 1);
+	}
+}
+
 /* The last packet of a ring that has wrapped may end with events of the lap before. */
 static void test_lap(void)
 {
@@ -426,6 +481,8 @@ int main(int argc, char **argv)
 	CHECK_RUN(test_late_writers);
 	CHECK_RUN(test_interrupted);
 	CHECK_RUN(test_back);
+	CHECK_RUN(test_largest_step);
+	CHECK_RUN(test_zero);
 	CHECK_RUN(test_lap);
 	CHECK_RUN(test_text);
 	CHECK_RUN(test_bytes);

@@ -96,12 +96,16 @@ void input_deinit(struct input *in)
 /* Say once of the stream NAME that its clock went back. */
 static void say_step(const char *name, const struct mprof_totals *t)
 {
-	char span[SPAN_TEXT_MAX];
+	char span[SPAN_TEXT_MAX], often[48] = "";
 
-	if (t->steps)
-		say("note: %s: the clock went back %s at %" PRIu64 ".%09" PRIu64
-		    "; times before and behind it are not comparable",
-		    name, span_text(t->step_ns, span, sizeof(span)), t->step_at / 1000000000, t->step_at % 1000000000);
+	if (!t->steps)
+		return;
+	if (t->steps > 1)
+		snprintf(often, sizeof(often), "%" PRIu64 " times, at most ", t->steps);
+	say("note: %s: the clock went back %s%s at %" PRIu64 ".%09" PRIu64
+	    "; times before and behind %s are not comparable",
+	    name, often, span_text(t->step_ns, span, sizeof(span)), t->step_at / 1000000000, t->step_at % 1000000000,
+	    t->steps > 1 ? "these" : "it");
 }
 
 int input_note_totals(struct input *in, const struct stream_decoder *s)

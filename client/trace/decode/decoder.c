@@ -590,10 +590,11 @@ static enum mprof_status step_doubt(struct mprof_decoder *d)
 /* Count that the clock went back from FROM to TO, ns. */
 static void count_step(struct mprof_totals *t, uint64_t from, uint64_t to)
 {
-	if (!t->steps++)
-		t->step_at = from;
-	if (from - to > t->step_ns)
+	t->steps++;
+	if (from - to > t->step_ns) {
 		t->step_ns = from - to;
+		t->step_at = from;
+	}
 }
 
 /* The event at OFFSET is alone, at TIME. */
@@ -828,7 +829,7 @@ static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n
 			 .latest = d->clock.latest};
 	size_t done, used;
 
-	if (d->clock.alone || !d->clock.started)
+	if (d->clock.alone || !d->clock.latest)
 		return 0;
 	done = walk_events(&w, events, n);
 	used = (size_t)(w.at - d->in);
@@ -849,7 +850,7 @@ static int walk_extra(struct mprof_decoder *d, struct mprof_event *event)
 	size_t avail = smaller(d->left, d->content_left);
 
 	if (avail < EXTRA_FIXED || d->in[8] != MPROF_EVENT_extra ||
-	    mprof_event_load(&event->raw, d->in, avail) != MPROF_EVENT_OK || d->clock.alone || !d->clock.started ||
+	    mprof_event_load(&event->raw, d->in, avail) != MPROF_EVENT_OK || d->clock.alone || !d->clock.latest ||
 	    mprof_times_doubt(d->clock.latest, event->raw.timestamp))
 		return -1;
 	note_time(d, event->raw.timestamp);

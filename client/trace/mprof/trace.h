@@ -217,7 +217,8 @@ struct mprof_totals {
 	 */
 	uint64_t unknown_texts;
 	/*
-	 * How often the clock went back; from which time it did first, ns; and by how much at most, ns (schema/times.md).
+	 * STEPS is how often the clock went back; STEP_NS, by how much at most, ns; and STEP_AT, from which time it did that, ns
+	 * (schema/times.md).
 	 */
 	uint64_t steps, step_at, step_ns;
 	uint64_t skipped_extras; /* events `extra` of a kind that this version does not know, or damaged ones */

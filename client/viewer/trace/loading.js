@@ -294,8 +294,9 @@ export class Loading {
 
 		if (totals.clock_back_ns)
 			out.push(
-				`The clock went back ${rough(totals.clock_back_ns)} at ${this.state.clock.at(totals.clock_back_at)}: ` +
-					"times before and behind that are not comparable.",
+				`The clock went back ${totals.clock_backs > 1 ? `${totals.clock_backs} times, at most ` : ""}` +
+					`${rough(totals.clock_back_ns)} at ${this.state.clock.at(totals.clock_back_at)}: ` +
+					`times before and behind ${totals.clock_backs > 1 ? "these" : "that"} are not comparable.`,
 			);
 		if (!totals.events)
 			out.push(`There are no events yet: ${source.title} records none, or was built without tracing.`);

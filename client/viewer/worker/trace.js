@@ -195,6 +195,7 @@ export class Trace {
 		const sum = (key) => counts.reduce((total, one) => total + Number(one[key]), 0);
 		const byType = {};
 		const step = counts.reduce((most, one) => (one.step_ns > most.step_ns ? one : most), {
+			steps: 0n,
 			step_ns: 0n,
 			step_at: 0n,
 		});
@@ -218,6 +219,8 @@ export class Trace {
 				unknown_texts: sum("unknown_texts"),
 				skipped_extras: sum("skipped_extras"),
 				unproven_events: sum("unproven"),
+				// How often the clock of the stream with the largest step went back, by how much at most, and from which time it did that.
+				clock_backs: Number(step.steps),
 				clock_back_ns: step.step_ns,
 				clock_back_at: step.step_at,
 				skipped: sum("skipped"),
