@@ -10,6 +10,7 @@ export const EVENTS = {
 	fails: 3,
 	becomes: 4,
 	label: 5,
+	increase: 6,
 	switch: 7,
 	gc: 8,
 	signal: 9,

@@ -201,9 +201,12 @@ function checkWhy(name, trace, file) {
  * also the binds as recorded.
  */
 function checkTrace(path, raw = false) {
-	const name = path.split("/").slice(-2).join("/").replace(/\.xz$/, ""),
-		bytes = read(path),
-		file = join(scratch, "trace");
+	checkBytes(path.split("/").slice(-2).join("/").replace(/\.xz$/, ""), read(path), raw);
+}
+
+/** Do the same with the BYTES of a trace NAME. */
+function checkBytes(name, bytes, raw = false) {
+	const file = join(scratch, "trace");
 	const {trace} = wasm.load([bytes]);
 
 	writeFileSync(file, bytes);
@@ -230,9 +233,12 @@ function checkTrace(path, raw = false) {
 
 	check(sentences + clock === dump.said, `${name}: ${sentences} and not ${dump.said}`);
 	check(Boolean(back) === Boolean(clock), `${name}: the page says that the clock went back ${back} ns`);
+	const {clock_back_at: at, clock_backs: times} = trace.summary().totals;
+
+	check(!back || clock.includes(` at ${seconds(at)}; `), `${name}: when it went back`);
 	check(
-		!back || dump.said.includes(` at ${seconds(trace.summary().totals.clock_back_at)}; `),
-		`${name}: when it went back`,
+		!back || times === Number(/went back (\d+) times, /.exec(clock)?.[1] ?? 1),
+		`${name}: the clock went back ${times} times: ${clock}`,
 	);
 	checkStats(name, trace, file, gaps);
 	if (!gaps) checkWhy(name, trace, file);
@@ -331,6 +337,30 @@ function checkShare(bytes) {
 	check(shareOf([bytes]) > 0, "the share of one stream");
 	check(shareOf([bytes, bytes]) === null, "no share of two streams");
 	check(shareOf([back]) === null, "no share where the times go back");
+}
+
+/** Check what is said of a clock that goes back twice, and that an event published 5 ms late is none: counters have a rate. */
+function checkClock() {
+	const second = 10n ** 9n;
+	const rising = (times) => made([times.map((time) => event(time, "increase", 1, 5, "rx"))]);
+	const late = Array.from({length: 60}, (_, i) => second + BigInt(i) * 1000000n - (i === 30 ? 5000000n : 0n));
+	const steps = Array.from(
+		{length: 60},
+		(_, i) => 500n * second + BigInt(i) - [0n, 20n, 120n][Math.trunc(i / 20)] * second,
+	);
+
+	checkBytes("a late event", rising(late));
+	checkBytes("two steps", rising(steps));
+	const rateOf = (times) => {
+		const {trace} = wasm.load([rising(times)]),
+			{rate_per_s: rate} = trace.stats(0n, 2n ** 63n).counters.rx;
+
+		trace.close();
+		return rate;
+	};
+
+	check(rateOf(late) > 0, "a late event: the counter has a rate");
+	check(rateOf(steps) === null, "two steps: the counter has no rate");
 }
 
 /** Check that memory is reused: it stops growing after the first few traces. */
@@ -526,6 +556,7 @@ try {
 		checkStreams(wrapped);
 		checkAlike(wrapped);
 		checkShare(read(join(root, "tests/traces/small.ctf.xz")));
+		checkClock();
 		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
 		await checkEngine(small, wrapped);
 	} else if (part === "reference") {

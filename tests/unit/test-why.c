@@ -696,6 +696,33 @@ static void test_labels_and_last(void)
 	story_deinit(&s);
 }
 
+/* Events that were published a little late are of a clock that did not go back: their times say what ran last. */
+static void test_last_of_late_events(void)
+{
+	static const struct line lines[] = {
+		DOES(1000000000, switch, 1, 0),
+		DOES(1020000000, switch, -1, 0),
+		DOES(1017000000, switch, 2, 0),
+		DOES(1018000000, switch, -1, 0),
+		DOES(1030000000, gc, 0, 1),
+	};
+	static const struct line back[] = {
+		DOES(8000000000, switch, 1, 0),
+		DOES(9000000000, switch, -1, 0),
+		DOES(1000000000, switch, 2, 0),
+		DOES(1100000000, switch, -1, 0),
+		DOES(1200000000, gc, 0, 1),
+	};
+	struct story s;
+
+	TELL(&s, lines);
+	CHECK_EQ_INT(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, true)].thread), 1);
+	story_deinit(&s);
+	TELL(&s, back);
+	CHECK_EQ_INT(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, true)].thread), 2);
+	story_deinit(&s);
+}
+
 static void test_empty(void)
 {
 	struct story s;
@@ -1320,6 +1347,7 @@ int main(void)
 	CHECK_RUN(test_joins_and_becomes);
 	CHECK_RUN(test_circle);
 	CHECK_RUN(test_labels_and_last);
+	CHECK_RUN(test_last_of_late_events);
 	CHECK_RUN(test_empty);
 	CHECK_RUN(test_long_chains);
 	CHECK_RUN(test_nonsense);

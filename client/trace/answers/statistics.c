@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <mprof/times.h>
-
 #include "thread-label.h"
 
 struct mprof_statistics {
@@ -118,11 +116,9 @@ static void rate_counters(const struct walk *w)
 {
 	for (uint32_t i = 0; i < w->v->n_counters; i++) {
 		const struct mprof_counter *c = &w->v->counters[i];
-		bool back = w->v->streams[c->stream].back_ns > MPROF_TIMES_ORDER;
 
 		w->n->counters[i].rate_per_s =
-			back ? (double)NAN
-			     : mprof_statistics_rate(&w->n->counters[i], (enum mprof_counter_kind)c->kind, c->grows);
+			mprof_statistics_rate(&w->n->counters[i], (enum mprof_counter_kind)c->kind, c->grows);
 	}
 }
 

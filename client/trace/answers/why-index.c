@@ -9,7 +9,6 @@
 
 #include <mprof/ids.h>
 #include <mprof/model.h>
-#include <mprof/times.h>
 
 #include "alias.h"
 #include "why-index.h"
@@ -384,14 +383,14 @@ static uint32_t stream_of(const struct mprof_model_view *v, uint32_t i)
 	return v->threads[v->activations[i].thread].stream;
 }
 
-/* Make activation I the LAST one, if it is later: by the order of events, if the clock of its stream went back. */
+/* Make activation I the LAST one, if it is later: by the order of events, if its stream's clock stepped. */
 static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 {
 	const struct mprof_activation *list = w->view->activations;
 	uint32_t stream = stream_of(w->view, i);
 
 	if (*last == MPROF_NONE || list[i].end >= list[*last].end ||
-	    (stream == stream_of(w->view, *last) && w->view->streams[stream].back_ns > MPROF_TIMES_ORDER))
+	    (stream == stream_of(w->view, *last) && w->view->streams[stream].back_ns > MPROF_MODEL_STEP))
 		*last = i;
 }
 

@@ -32,6 +32,11 @@ extern "C" {
 
 #define MPROF_NONE     UINT32_MAX /* no thread, no string, end of a chain */
 #define MPROF_TIME_MAX ((uint64_t)INT64_MAX)
+/*
+ * If the times of a stream go back at once by more than this, ns, the model takes the order of its events for that of time.
+ * By less, they count as published late. The model does not see the events behind, as the decoder does (schema/times.md).
+ */
+#define MPROF_MODEL_STEP 1000000000u
 
 struct mprof_model_options {
 	/*
@@ -294,12 +299,13 @@ struct mprof_model_stream {
 	uint64_t first_read;
 	uint64_t first_resolve;
 	/*
-	 * From BACK_FROM to BACK_TO, ns, the stream's clock had each time twice: it went back from
-	 * BACK_TO. If it did so several times, this spans them all. Both are 0 if it never did.
+	 * From BACK_FROM to BACK_TO, ns, the stream had each time twice: an event at BACK_FROM followed one at BACK_TO. If that
+	 * was so several times, this spans them all. Both are 0 if it never was. BACK_NS is the largest difference of two
+	 * events in a row, ns. Events that were published late are in these, too; mprof_decoder_totals() has the clock's steps alone.
 	 */
 	uint64_t back_from;
 	uint64_t back_to;
-	uint64_t back_ns; /* how far it went back at once, at most */
+	uint64_t back_ns;
 	/*
 	 * RUNNING is the thread that ran at the stream's end, since SINCE, ns; ROOT if the program did not
 	 * run; MPROF_NONE if the stream does not say it.

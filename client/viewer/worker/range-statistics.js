@@ -12,9 +12,9 @@ export class RangeStatistics {
 
 	/**
 	 * Return the counters with samples in the range: name -> its values. NUMBERS is the address of
-	 * a struct mprof_statistics.
+	 * a struct mprof_statistics. BACK: the clock went back, so no counter has a rate.
 	 */
-	#counted(numbers) {
+	#counted(numbers, back) {
 		const {wasm} = this,
 			base = wasm.c.mprof_statistics_counters(numbers) >>> 0,
 			size = wasm.size("mprof_statistics_counter"),
@@ -36,7 +36,7 @@ export class RangeStatistics {
 					samples: Number(samples),
 					kind,
 					...(kind === "amount" ? {sum} : {}),
-					rate_per_s: Number.isNaN(rate_per_s) ? null : rate_per_s,
+					rate_per_s: back || Number.isNaN(rate_per_s) ? null : rate_per_s,
 				};
 		}
 		return counters;
@@ -133,7 +133,7 @@ export class RangeStatistics {
 				threads_by_type: this.trace.named(types, all.threads_by_type),
 				preexisting: Number(all.preexisting),
 				labels: Number(all.labels),
-				counters: this.#counted(numbers),
+				counters: this.#counted(numbers, totals.clock_back_ns > 0n),
 				gcs: Number(all.collections),
 				gc_ns: all.collecting_ns,
 				gc_longest_ns: all.longest_ns,
