@@ -99,6 +99,23 @@ static inline const char *mprof_thread_type_name(uint8_t type)
 	return type < MPROF_THREAD_TYPES ? names[type] : "Unknown";
 }
 
+/* Return the name of the state KIND of a thread (enum mprof_state_kind), or "unknown" if KIND is not in the table. */
+static inline const char *mprof_state_name(unsigned int kind)
+{
+	static const char *const names[MPROF_STATE_KINDS] = {
+#define MPROF_STATE(id, name) [id] = #name,
+#include <mprof/events.def>
+	};
+
+	return kind < MPROF_STATE_KINDS ? names[kind] : "unknown";
+}
+
+/* Return whether a thread in the state KIND does not run on by itself, whatever it was about to do. */
+static inline bool mprof_state_is_stop(unsigned int kind)
+{
+	return kind == MPROF_STATE_blocked || kind == MPROF_STATE_stopped || kind == MPROF_STATE_traced;
+}
+
 /* Parse the rest of an event `extra`, of which the header is loaded. Return as mprof_event_load(). */
 static inline enum mprof_event_status mprof_event_load_extra(struct mprof_raw_event *e, const uint8_t *p, size_t len)
 {

@@ -366,15 +366,12 @@ static void on_duration(const struct step *step)
 /* Return the state that TEXT, of BYTES bytes, begins with, or MPROF_STATE_KINDS. */
 static enum mprof_state_kind state_of(const char *text, size_t bytes)
 {
-	static const char *const names[MPROF_STATE_KINDS] = {
-#define MPROF_STATE(id, name) [id] = #name,
-#include <mprof/events.def>
-	};
 	const char *end = memchr(text, ' ', bytes);
 	size_t n = end ? (size_t)(end - text) : bytes;
 	unsigned kind = 0;
 
-	while (kind < MPROF_STATE_KINDS && (strlen(names[kind]) != n || memcmp(names[kind], text, n) != 0))
+	while (kind < MPROF_STATE_KINDS &&
+	       (strlen(mprof_state_name(kind)) != n || memcmp(mprof_state_name(kind), text, n) != 0))
 		kind++;
 	return (enum mprof_state_kind)kind;
 }
