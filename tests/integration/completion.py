@@ -110,6 +110,8 @@ class Words(Case):
     def test_values(self):
         self.assertEqual(self.complete("dump", "--event", "fails,la"), [["fails,label", ""]])
         self.assertEqual(self.complete("dump", "--event=cr"), [["--event=creates", ""]])
+        self.assertEqual(self.complete("dump", "--event=rec"), [["--event=recorder", ""]])
+        self.assertEqual(self.complete("dump", "--event", "gc,st"), [["gc,state", ""]])
         self.assertIn("ctf", [words[0] for words in self.complete("export", "x", "--to", "")])
         self.assertEqual(self.complete("stats", "x", "--to", ""), [])
         self.assertEqual(self.complete("fetch", "web", "-o", ""), [[":files"]])

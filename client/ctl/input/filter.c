@@ -85,11 +85,12 @@ static int parse_events(struct filter *f, const char *list, const char *verb)
 
 	f->by_event = list != NULL;
 	while (next_word(&list, &word, &len)) {
-		if (is_name("recorder", word, len) || is_name("state", word, len)) {
-			f->recorders = f->recorders || *word == 'r';
-			f->states = f->states || *word == 's';
+		bool recorder = is_name("recorder", word, len), state = is_name("state", word, len);
+
+		f->recorders |= recorder;
+		f->states |= state;
+		if (recorder || state)
 			continue;
-		}
 		for (id = 0; id < MPROF_EVENT_IDS && !is_name(mprof_event_name((uint8_t)id), word, len); id++)
 			;
 		if (id == MPROF_EVENT_IDS)

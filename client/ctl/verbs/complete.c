@@ -263,6 +263,8 @@ static void offer_value(struct completion *c)
 	} else if (strcmp(row->name, "--event") == 0) {
 		for (size_t i = 0; i < MPROF_EVENT_IDS; i++)
 			offer_word(&c->offer, mprof_event_name((uint8_t)i), "");
+		offer_word(&c->offer, "recorder", "");
+		offer_word(&c->offer, "state", "");
 	} else if (c->verb == VERB_EXPORT && strcmp(row->name, "--to") == 0) {
 		for (size_t i = 0; (e = exporter_at(i)); i++)
 			offer_word(&c->offer, e->name, e->what);
