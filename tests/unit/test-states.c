@@ -56,6 +56,15 @@ static const char *why(const struct story *s, int64_t id)
 	return text_of(e);
 }
 
+/* Return the history of the thread ID. */
+static const char *history(const struct story *s, int64_t id)
+{
+	struct mprof_explanation *e = mprof_explanation_new(s->v, s->w, NULL);
+
+	CHECK_EQ_INT(mprof_explanation_thread(e, thread(s, id)), MPROF_OK);
+	return text_of(e);
+}
+
 /* Return the sentence on what ran last. */
 static const char *last(const struct story *s)
 {
@@ -175,7 +184,7 @@ static void test_sentences(void)
 	CHECK_SAYS(why(&s, 1), " was blocked in the kernel (state D) in io_\\x1bx, in 1 sample at 3.0");
 	story_deinit(&s);
 	STORY(&s, traced);
-	CHECK_SAYS(why(&s, 1), " was stopped by a debugger, in 1 sample at 3.0");
+	CHECK_SAYS(why(&s, 1), " was stopped by a debugger or another tracer, in 1 sample at 3.0");
 	story_deinit(&s);
 	STORY(&s, asked);
 	CHECK_SAYS(why(&s, 1), "  1 (Task, \"end\") was blocked in the kernel (state D), in 1 sample at 3.0");
@@ -209,11 +218,34 @@ static void test_stopped(void)
 	story_deinit(&s);
 }
 
+/* The history of a thread that waits by its ring has no sample but of a stop since the wait began. */
+static void test_history(void)
+{
+	static const struct line waits[] = {BEGIN, IS(S + 2, 1, 0, "futex"), IS(3 * S, 1, 0, "futex"),
+					    SAYS(6 * S, 1, "end")};
+	static const struct line earlier[] = {BEGIN, IS(S + 2, 1, 0, "stopped"), SAYS(6 * S, 1, "end")};
+	static const struct line stopped[] = {BEGIN, IS(S + 2, 1, 0, "stopped"), IS(3 * S, 1, 0, "stopped"),
+					      IS(3 * S, 2, 0, "futex"), SAYS(6 * S, 1, "end")};
+	struct story s;
+
+	STORY(&s, waits);
+	CHECK(!strstr(history(&s, 1), "sample"));
+	story_deinit(&s);
+	STORY(&s, earlier);
+	CHECK(!strstr(history(&s, 1), "sample"));
+	story_deinit(&s);
+	STORY(&s, stopped);
+	CHECK_SAYS(history(&s, 1), "By the last samples of the system it was stopped by a signal, in 1 sample at 3.0");
+	CHECK_SAYS(history(&s, 2), "By the last samples of the system it waited in the kernel's futex, ");
+	story_deinit(&s);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_no_event);
 	CHECK_RUN(test_asleep);
 	CHECK_RUN(test_sentences);
 	CHECK_RUN(test_stopped);
+	CHECK_RUN(test_history);
 	return check_done();
 }

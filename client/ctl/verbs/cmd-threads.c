@@ -28,14 +28,16 @@ struct threads {
 	bool unresolved;
 	/* Most threads to list, longest first; MPROF_NONE = all, in the order of the trace. */
 	uint32_t most;
-	uint8_t *labelled; /* if LABEL is set, by thread: 1 = a label of the thread matches LABEL */
-	uint32_t *sampled; /* by thread: the last sample of its state, or MPROF_NONE; NULL = no thread has one */
-	uint32_t *list;	   /* numbers of the selected threads */
+	uint8_t *labelled;     /* if LABEL is set, by thread: 1 = a label of the thread matches LABEL */
+	uint32_t *sampled;     /* by thread: the last sample of its state, or MPROF_NONE; NULL = no thread has one */
+	struct mprof_why *why; /* if SAMPLED is set, to know which threads wait */
+	uint32_t *list;	       /* numbers of the selected threads */
 	uint32_t n;
 };
 
 static void threads_deinit(struct threads *t)
 {
+	mprof_why_free(t->why);
 	modeller_deinit(&t->modeller);
 	free(t->labelled);
 	free(t->sampled);
@@ -81,7 +83,8 @@ static bool find_samples(struct threads *t)
 	if (!v->n_states)
 		return true;
 	t->sampled = malloc(v->n_threads * sizeof(*t->sampled));
-	if (!t->sampled)
+	t->why = mprof_why_new(v);
+	if (!t->sampled || !t->why)
 		return false;
 	memset(t->sampled, 0xff, v->n_threads * sizeof(*t->sampled));
 	for (uint32_t i = 0; i < v->n_states; i++)
@@ -89,14 +92,21 @@ static bool find_samples(struct threads *t)
 	return true;
 }
 
-/* Return the last sample of thread I, if it has not ended and is in a state that its ring does not tell; else NULL. */
+/*
+ * Return the last sample of thread I, if it has not ended and is in a state that its ring does not tell; else NULL. Of a thread that waits
+ * by its ring that is a stop since the wait began.
+ */
 static const struct mprof_state *sample_of(const struct threads *t, uint32_t i)
 {
 	const struct mprof_model_view *v = view_of(t);
-	uint32_t sample = t->sampled ? t->sampled[i] : MPROF_NONE;
+	uint32_t sample = t->sampled ? t->sampled[i] : MPROF_NONE, link;
 
 	if (sample == MPROF_NONE || (v->threads[i].flags & MPROF_THREAD_RESOLVED) ||
 	    v->states[sample].kind >= MPROF_STATE_waits)
+		return NULL;
+	link = mprof_why_link(t->why, mprof_why_final(t->why, i));
+	if (link != MPROF_NONE &&
+	    (v->states[sample].time < v->interactions[link].time || !mprof_state_is_stop(v->states[sample].kind)))
 		return NULL;
 	return &v->states[sample];
 }

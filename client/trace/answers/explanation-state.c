@@ -68,7 +68,7 @@ void explain_state(struct mprof_explanation *e, const struct mprof_why_state *s)
 		explain_put(e, " was stopped by a signal");
 		break;
 	case MPROF_STATE_traced:
-		explain_put(e, " was stopped by a debugger");
+		explain_put(e, " was stopped by a debugger or another tracer");
 		break;
 	default:
 		explain_put(e, " had ended");

@@ -172,12 +172,12 @@ static void tell_running(struct mprof_explanation *e, uint32_t thread)
 	explain_line(e);
 }
 
-/* Say what the last samples of THREAD tell, if it lives. */
+/* Say what the last samples of THREAD tell, if it lives and its ring does not tell it. */
 static void tell_state(struct mprof_explanation *e, uint32_t thread)
 {
 	struct mprof_why_state s;
 
-	if ((explain_thread(e, thread)->flags & MPROF_THREAD_RESOLVED) || !mprof_why_state(e->why, thread, 0, &s))
+	if ((explain_thread(e, thread)->flags & MPROF_THREAD_RESOLVED) || !why_state_of_thread(e->why, thread, &s))
 		return;
 	explain_put(e, "By the last samples of the system it");
 	explain_state(e, &s);

@@ -81,6 +81,11 @@ struct mprof_why {
 /* Fill SAMPLED of W. Return false without memory. */
 bool why_states_init(struct mprof_why *w);
 /*
+ * Store in *STATE what the last samples say of THREAD, a result of mprof_why_final(). If it waits by its ring, that is only a stop
+ * since the wait began. Return false if they say nothing.
+ */
+bool why_state_of_thread(const struct mprof_why *w, uint32_t thread, struct mprof_why_state *state);
+/*
  * Store in *STATE what explains the answer A: what the thread at the end of its chain does, which waits for nothing; or else that
  * the asked thread was stopped while it waited. Return that thread, or MPROF_NONE.
  */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <mprof/ids.h>
+#include <mprof/event.h>
 
 #include "why-index.h"
 
@@ -65,12 +65,6 @@ bool mprof_why_state(const struct mprof_why *w, uint32_t thread, uint64_t from, 
 	return true;
 }
 
-/* Return whether a thread in the state KIND does not run on by itself, whatever it was about to do. */
-static bool is_stop(enum mprof_state_kind kind)
-{
-	return kind == MPROF_STATE_blocked || kind == MPROF_STATE_stopped || kind == MPROF_STATE_traced;
-}
-
 /* Return since when THREAD, which waits for nothing, may run without a break, ns: its ring says so, or it has none. */
 static uint64_t ran_from(const struct mprof_why *w, uint32_t thread)
 {
@@ -83,15 +77,21 @@ static uint64_t ran_from(const struct mprof_why *w, uint32_t thread)
 	return t->created;
 }
 
+bool why_state_of_thread(const struct mprof_why *w, uint32_t thread, struct mprof_why_state *s)
+{
+	uint32_t link = mprof_why_link(w, thread);
+
+	if (link == MPROF_NONE)
+		return mprof_why_state(w, thread, 0, s);
+	return mprof_why_state(w, thread, w->view->interactions[link].time, s) && mprof_state_is_stop(s->kind);
+}
+
 uint32_t why_state_of_answer(const struct mprof_why *w, const struct mprof_why_answer *a, struct mprof_why_state *s)
 {
-	uint32_t link = mprof_why_link(w, a->thread);
-
 	if (why_is_thread(w, a->root) && !why_resolved(w, a->root) && !a->cycle &&
 	    mprof_why_state(w, a->root, ran_from(w, a->root), s))
 		return a->root;
-	if (link != MPROF_NONE && mprof_why_state(w, a->thread, w->view->interactions[link].time, s) &&
-	    is_stop(s->kind))
+	if (mprof_why_link(w, a->thread) != MPROF_NONE && why_state_of_thread(w, a->thread, s))
 		return a->thread;
 	return MPROF_NONE;
 }
@@ -141,10 +141,5 @@ uint32_t mprof_why_program_state(const struct mprof_why *w, uint32_t stream, str
 
 const char *mprof_why_state_name(enum mprof_state_kind kind)
 {
-	static const char *const names[MPROF_STATE_KINDS] = {
-#define MPROF_STATE(id, name) [id] = #name,
-#include <mprof/events.def>
-	};
-
-	return kind < MPROF_STATE_KINDS ? names[kind] : "unknown";
+	return mprof_state_name(kind);
 }

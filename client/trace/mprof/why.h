@@ -223,8 +223,9 @@ MPROF_API bool mprof_why_state(const struct mprof_why *w, uint32_t thread, uint6
 			       struct mprof_why_state *state);
 /*
  * Find a thread of STREAM's guest that explains what the program did at the end of the trace, since it slept or a thread last
- * ran: one that was stopped by a signal, which stops all threads, or else the one that ran and used most processor time, or else one
- * that has not stopped to run by its ring. Store its state in *STATE. Return the thread, or MPROF_NONE. The call takes time in proportion to all threads and samples.
+ * ran: one that was stopped by a signal, which stops all threads; or else, of those that ran in their last samples, the one that
+ * used most processor time between the samples of that state; or else one that has not stopped to run by its ring, in any state.
+ * Store its state in *STATE. Return the thread, or MPROF_NONE. The call takes time in proportion to all threads and samples.
  */
 MPROF_API uint32_t mprof_why_program_state(const struct mprof_why *w, uint32_t stream, struct mprof_why_state *state);
 /* Return the name of KIND, a constant: "runs", "sleeps" and so on (MPROF_STATE in mprof/events.def). */
