@@ -256,7 +256,7 @@ void process_step(struct process *p, uint64_t time)
 	if (p->runtime)
 		runtime_step(p->runtime);
 	if (time - p->sampled >= SAMPLE_NS) {
-		/* A state is no event: with a counter the trace reaches to its time. */
+		/* A state does not move the end of the trace. A counter does, so record one at the same time. */
 		counters_sample(p, time, states_sample(p, time));
 		p->sampled = time;
 	}

@@ -98,7 +98,8 @@ struct run_note {
  * and 0 there when the wait is over, before its stack changes. So what the keeper copied while WAIT stayed the same
  * is the stack of that wait.
  */
-#define RUN_WAITERS 256u /* threads whose stacks can be read at a time */
+#define RUN_WAITERS 256u  /* threads whose stacks can be read at a time */
+#define RUN_REFUSED 4096u /* bits for the threads that found none of these free */
 #if defined(__x86_64__)
 #define RUN_REGISTERS	  8u
 #define RUN_STACK_POINTER 2u /* its index among the registers */
@@ -141,6 +142,8 @@ struct run_control {
 	uint64_t head __attribute__((aligned(64)));
 	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
 	struct run_waiter waiters[RUN_WAITERS];
+	/* Atomic; bit T % RUN_REFUSED, from the lowest one of the first on: the thread T has found no free entry in WAITERS. */
+	uint64_t refused[RUN_REFUSED / 64];
 };
 
 /* Calls that wait, as places name them. */

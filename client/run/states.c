@@ -4,7 +4,7 @@
  * The rings of threads say what they wait for. A thread that computes, that waits in the kernel by a call that the shim does not
  * see, or whose process is stopped, writes nothing. So once a second the keeper reads the state of those threads whose
  * rings are quiet. The ring of a thread that is in a wait, or that began one in the last second, says what it does: such a
- * thread is looked at each LOOKS_RARE seconds. At most LOOKS threads of a process are read each second, in turns.
+ * thread is looked at each tenth second. At most LOOKS threads of a process are read each second, in turns.
  *
  * The table of waiting threads is the process's memory: nothing in it is trusted.
  */
@@ -17,13 +17,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <mprof/event.h>
+
 #include "process.h"
 
-#define LOOKS	      256u  /* threads that are read each second */
-#define LOOKS_RARE    10u   /* a state that stays the same is recorded in each such look, after as many */
+#define LOOKS 256u /* threads that are read each second */
+/*
+ * After this many looks with the same state only each LOOKS_RARE-th look is recorded. A thread that waits is looked at once
+ * in as many seconds.
+ */
+#define LOOKS_RARE    10u
 #define SAMPLED	      1024u /* threads of a process whose last looks are known */
 #define CHANNEL_BYTES 40u
-#define TEXTS	      64u /* states with a channel that all processes together have */
+#define TEXTS	      64u /* states with a channel that a process has */
 
 /* One entry of the table of a process, at the thread's id modulo SAMPLED. Another thread may take it. */
 struct sampled {
@@ -36,7 +42,14 @@ struct sampled {
 
 struct sampling {
 	struct sampled entries[SAMPLED];
-	uint32_t at; /* the thread of the directory with which the next second begins */
+	uint32_t at;				    /* the thread of the directory with which the next second begins */
+	struct mprof_text names[MPROF_STATE_KINDS]; /* the states without a channel */
+	/* States with a channel, the first N_TEXTS; the recorder keeps their addresses. */
+	struct {
+		struct mprof_text text;
+		char bytes[CHANNEL_BYTES + 16];
+	} texts[TEXTS];
+	uint32_t n_texts;
 };
 
 /* What one look has found. */
@@ -46,31 +59,33 @@ struct look {
 	char channel[CHANNEL_BYTES]; /* where the kernel has the thread wait, or empty */
 };
 
-/* Return the text of KIND and CHANNEL, which stays valid. Without room the channel is left out. */
-static const struct mprof_text *text_of(enum mprof_state_kind kind, const char *channel)
+static struct sampling *sampling_new(void)
 {
-	static const struct mprof_text words[MPROF_STATE_KINDS] = {
-#define MPROF_STATE(id, name) [id] = MPROF_TEXT(#name),
-#include <mprof/events.def>
-	};
-	static struct {
-		struct mprof_text text;
-		char bytes[CHANNEL_BYTES + 16];
-	} made[TEXTS];
-	static uint32_t n;
-	char text[sizeof(made[0].bytes)];
-	int bytes = snprintf(text, sizeof(text), "%s %s", words[kind].text, channel);
+	struct sampling *all = calloc(1, sizeof(*all));
+
+	for (unsigned int i = 0; all && i < MPROF_STATE_KINDS; i++)
+		all->names[i] = (struct mprof_text){.text = mprof_state_name(i), .bytes = strlen(mprof_state_name(i))};
+	return all;
+}
+
+/* Return the text of KIND and CHANNEL, which stays valid as long as ALL. Without room the channel is left out. */
+static const struct mprof_text *text_of(struct sampling *all, enum mprof_state_kind kind, const char *channel)
+{
+	char text[sizeof(all->texts[0].bytes)];
+	int bytes = snprintf(text, sizeof(text), "%s %s", all->names[kind].text, channel);
+	uint32_t n = all->n_texts;
 
 	if (!*channel)
-		return &words[kind];
+		return &all->names[kind];
 	for (uint32_t i = 0; i < n; i++)
-		if (strcmp(made[i].bytes, text) == 0)
-			return &made[i].text;
+		if (strcmp(all->texts[i].bytes, text) == 0)
+			return &all->texts[i].text;
 	if (n == TEXTS)
-		return &words[kind];
-	memcpy(made[n].bytes, text, sizeof(text));
-	made[n].text = (struct mprof_text){.text = made[n].bytes, .bytes = (size_t)bytes};
-	return &made[n++].text;
+		return &all->names[kind];
+	memcpy(all->texts[n].bytes, text, sizeof(text));
+	all->texts[n].text = (struct mprof_text){.text = all->texts[n].bytes, .bytes = (size_t)bytes};
+	all->n_texts++;
+	return &all->texts[n].text;
 }
 
 /* Read the file NAME of the thread TID of PID into TEXT, SIZE bytes, terminated. Return whether there is anything. */
@@ -152,46 +167,52 @@ static bool look_at(pid_t pid, pid_t tid, struct look *l)
 	return l->kind != MPROF_STATE_KINDS;
 }
 
-/*
- * Return the entry of the thread TID among those that wait, or NULL. *FULL: all entries are taken, so that the thread may wait
- * without one.
- */
-static const struct run_waiter *waiter_find(const struct process *p, pid_t tid, bool *full)
+/* Return the entry of the thread TID among those that wait, or NULL. */
+static const struct run_waiter *waiter_find(const struct process *p, pid_t tid)
 {
-	*full = true;
 	for (uint32_t i = 0; i < RUN_WAITERS; i++) {
 		const struct run_waiter *w = &p->control->waiters[((uint32_t)tid + i) % RUN_WAITERS];
-		int32_t owner = __atomic_load_n(&w->owner, __ATOMIC_RELAXED);
 
-		*full = *full && owner;
-		if (owner == (int32_t)tid)
+		if (__atomic_load_n(&w->owner, __ATOMIC_ACQUIRE) == (int32_t)tid)
 			return w;
 	}
 	return NULL;
 }
 
+/* Return whether the thread TID may wait without an entry, because it once found none that was free. */
+static bool is_refused(const struct process *p, pid_t tid)
+{
+	uint32_t bit = (uint32_t)tid % RUN_REFUSED;
+
+	return __atomic_load_n(&p->control->refused[bit / 64], __ATOMIC_ACQUIRE) >> bit % 64 & 1;
+}
+
 /* Record L for the thread of S, unless that was recorded lately. Return whether it was recorded. */
-static bool record(struct process *p, struct sampled *s, const struct look *l)
+static bool record(struct process *p, struct sampling *all, struct sampled *s, const struct look *l)
 {
 	s->same = s->kind == l->kind ? s->same + 1 : 0;
 	s->kind = l->kind;
 	if (s->same >= LOOKS_RARE && s->same % LOOKS_RARE)
 		return false;
-	mprof_recorder_state_text(&p->counters, s->tid, l->processor_ns, text_of(l->kind, l->channel));
+	mprof_recorder_state_text(&p->counters, s->tid, l->processor_ns, text_of(all, l->kind, l->channel));
 	return true;
 }
 
-static bool is_stop(uint32_t kind)
+/* Return whether the wait of the thread TID, for which W was found, is still the same: WAIT, since SINCE. */
+static bool is_same(const struct process *p, pid_t tid, const struct run_waiter *w, int64_t wait, uint64_t since)
 {
-	return kind == MPROF_STATE_stopped || kind == MPROF_STATE_traced || kind == MPROF_STATE_blocked;
+	if (!w) /* a thread takes its entry before its first wait */
+		return !waiter_find(p, tid);
+	return __atomic_load_n(&w->wait, __ATOMIC_ACQUIRE) == wait &&
+	       __atomic_load_n(&w->since, __ATOMIC_RELAXED) == since;
 }
 
 /* The thread TID has its turn. Return whether its state was recorded. */
 static bool turn_take(struct process *p, struct sampling *all, pid_t tid)
 {
 	struct sampled *s = &all->entries[(uint32_t)tid % SAMPLED];
-	bool full, waits, leader = tid == p->pid;
-	const struct run_waiter *w = waiter_find(p, tid, &full);
+	bool waits, leader = tid == p->pid;
+	const struct run_waiter *w = waiter_find(p, tid);
 	int64_t wait = w ? __atomic_load_n(&w->wait, __ATOMIC_ACQUIRE) : 0;
 	uint64_t since = w ? __atomic_load_n(&w->since, __ATOMIC_RELAXED) : 0;
 	struct look l;
@@ -201,16 +222,15 @@ static bool turn_take(struct process *p, struct sampling *all, pid_t tid)
 	waits = wait || (w && since != s->since);
 	s->since = since;
 	/* A signal stops all threads, so the first one tells it at once. */
-	if (waits && !leader && !is_stop(s->kind) && ++s->skipped < LOOKS_RARE)
+	if (waits && !leader && !mprof_state_is_stop(s->kind) && ++s->skipped < LOOKS_RARE)
 		return false;
 	s->skipped = 0;
 	if (!look_at(p->pid, tid, &l))
 		return false;
-	if (w && (__atomic_load_n(&w->wait, __ATOMIC_ACQUIRE) != wait ||
-		  __atomic_load_n(&w->since, __ATOMIC_RELAXED) != since))
+	if (!is_same(p, tid, w, wait, since))
 		return false;
-	if (waits || (!w && full && l.kind != MPROF_STATE_runs)) {
-		if (!is_stop(l.kind)) {
+	if (waits || (!w && is_refused(p, tid) && l.kind != MPROF_STATE_runs)) {
+		if (!mprof_state_is_stop(l.kind)) {
 			l.kind = MPROF_STATE_waits;
 			*l.channel = '\0';
 		}
@@ -218,7 +238,7 @@ static bool turn_take(struct process *p, struct sampling *all, pid_t tid)
 		if (l.kind == MPROF_STATE_waits && (s->kind == MPROF_STATE_waits || s->kind == MPROF_STATE_KINDS))
 			return false;
 	}
-	return record(p, s, &l);
+	return record(p, all, s, &l);
 }
 
 bool states_sample(struct process *p, uint64_t time)
@@ -230,7 +250,7 @@ bool states_sample(struct process *p, uint64_t time)
 	DIR *d;
 
 	if (!p->sampling)
-		p->sampling = calloc(1, sizeof(*p->sampling));
+		p->sampling = sampling_new();
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	d = p->sampling ? opendir(path) : NULL;
 	if (!d)
@@ -239,13 +259,13 @@ bool states_sample(struct process *p, uint64_t time)
 	first = p->sampling->at;
 	while ((e = readdir(d))) {
 		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+		bool turn = n >= first && taken < LOOKS;
 
 		if (tid <= 0)
 			continue;
-		if (tid == p->pid || (n >= first && taken < LOOKS)) {
+		if (turn || tid == p->pid)
 			any |= turn_take(p, p->sampling, tid);
-			taken++;
-		}
+		taken += turn;
 		n++;
 	}
 	closedir(d);

@@ -741,6 +741,36 @@ class Answers(Case):
         line = r'(?m)^  \d+ \(Task, "sleeper"\) slept in the kernel( in \w+)?, by no call that its recorder writes, in \d+ samples from '
         self.assertEqual(self.state("bare-sleep", line, thread="sleeper")["answers"][0]["state"]["state"], "sleeps")
 
+    def samples(self, directory):
+        """Return the pairs (thread, state) of all samples of DIRECTORY."""
+        return re.findall(r'state thread=(\d+) .*state="(\w+)', self.why("dump", "--event", "state", f"{directory}/counters"))
+
+    def test_sleeps_then_waits(self):
+        """A sample from before a thread's wait says nothing of it."""
+        process, directory = self.hang("sleeps-then-waits", "pthread_join", 1)
+        self.until(lambda: re.search(r"(?m) never resolved, sleeps .*  sleeper", self.why("threads", directory)))
+        self.until(lambda: [wait for wait in Trace(directory).calls().get("sem_wait", []) if not wait.ended])
+        self.assertRegex(self.why("threads", directory), r"(?m) never resolved .*  sleeper")
+        self.assertNotIn("sleeps", self.why("threads", directory))
+        self.assertEqual({thread["sample"] for thread in json.loads(self.why("threads", "--json", directory))["threads"]}, {None})
+        process.kill()
+
+    def test_crowd(self):
+        """Each of many threads has its turn."""
+        process, directory = self.hang("bare-crowd", "pthread_join", 1)
+        self.until(lambda: len({thread for thread, state in self.samples(directory) if state == "sleeps"}) == 600)
+        process.kill()
+
+    def test_late_waiters(self):
+        """A thread that found no room among those whose stacks are read waits as its ring says, also when there is room again."""
+        process = self.start(TARGET, "late-waiters")
+        directory = self.directory(process.pid)
+        self.until(lambda: sum(state == "sleeps" for _, state in self.samples(directory)) >= 4)
+        late = re.findall(r"(?m)^ *(\d+) .*  late", self.why("threads", directory))
+        self.assertEqual(len(late), 4)
+        self.assertLessEqual({dict(self.samples(directory)).get(thread, "waits") for thread in late}, {"waits"})
+        process.kill()
+
     def test_blocked(self):
         """The parent of a vfork() waits for its child in the state D."""
         line = r'(?m)^  \d+ \(Task, "blocked"\) was blocked in the kernel \(state D\)( in \w+)?, in \d+ samples from '
@@ -768,8 +798,7 @@ class Answers(Case):
         before = counters()
         self.until(lambda: counters() > before)
         # A thread may have been looked at before it waited.
-        last = dict(re.findall(r'state thread=(\d+) .*state="(\w+)', self.why("dump", "--event", "state", f"{directory}/counters")))
-        self.assertLessEqual(set(last.values()), {"waits"})
+        self.assertLessEqual(set(dict(self.samples(directory)).values()), {"waits"})
         self.assertIsNone(json.loads(self.why("why", "--json", directory))["last"][0]["state"])
         process.kill()
 

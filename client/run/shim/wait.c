@@ -105,6 +105,8 @@ static struct run_waiter *waiter_get(struct self *s)
 			s->waiter = w;
 	}
 	s->waiter_refused = !s->waiter;
+	if (s->waiter_refused)
+		__atomic_fetch_or(&c->refused[first % RUN_REFUSED / 64], UINT64_C(1) << first % 64, __ATOMIC_RELEASE);
 	return s->waiter;
 }
 

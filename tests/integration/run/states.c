@@ -1,5 +1,6 @@
 /* Threads that wait nowhere, as far as the C library's functions tell. Each program hangs, and its first thread joins the other. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -75,6 +76,39 @@ static int join(void *(*run)(void *), const char *name)
 	return pthread_join(thread, NULL);
 }
 
+static sem_t gate, never, begun;
+
+/* Wait by a call of the C library, then for GATE. */
+static void *wait_twice(void *the_gate)
+{
+	usleep(1000);
+	sem_post(&begun);
+	while (sem_wait(the_gate) != 0)
+		;
+	return NULL;
+}
+
+static void *sleep_then_wait(void *nothing)
+{
+	const struct timespec first = {.tv_sec = 4};
+
+	call(SYS_nanosleep, &first, 0, 0, NULL);
+	while (sem_wait(&never) != 0)
+		;
+	return nothing;
+}
+
+static void start(pthread_t *thread, void *(*run)(void *), void *argument, const char *name)
+{
+	pthread_attr_t small;
+
+	CHECK(pthread_attr_init(&small) == 0);
+	CHECK(pthread_attr_setstacksize(&small, 256 << 10) == 0);
+	CHECK(pthread_create(thread, &small, run, argument) == 0);
+	CHECK(pthread_attr_destroy(&small) == 0);
+	CHECK(pthread_setname_np(*thread, name) == 0);
+}
+
 int program_bare_futex(void)
 {
 	return join(wait_in_futex, "futex");
@@ -82,6 +116,44 @@ int program_bare_futex(void)
 
 int program_bare_sleep(void)
 {
+	return join(sleep_in_kernel, "sleeper");
+}
+
+/* The thread sleeps by a call that is not recorded, and then waits by one that is. */
+int program_sleeps_then_waits(void)
+{
+	CHECK(sem_init(&never, 0, 0) == 0);
+	return join(sleep_then_wait, "sleeper");
+}
+
+/* More threads sleep by a call that is not recorded than are looked at in two seconds. */
+int program_bare_crowd(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 600; i++)
+		start(&thread, sleep_in_kernel, NULL, "sleeper");
+	return pthread_join(thread, NULL);
+}
+
+/* The last threads begin to wait while as many others wait as the keeper can have stacks of, of which some end. */
+int program_late_waiters(void)
+{
+	pthread_t early[256], thread;
+
+	CHECK(sem_init(&gate, 0, 0) == 0 && sem_init(&never, 0, 0) == 0 && sem_init(&begun, 0, 0) == 0);
+	for (int i = 0; i < 256; i++)
+		start(&early[i], wait_twice, i < 16 ? &gate : &never, "early");
+	for (int i = 0; i < 256; i++)
+		CHECK(sem_wait(&begun) == 0);
+	for (int i = 0; i < 4; i++)
+		start(&thread, wait_twice, &never, "late");
+	for (int i = 0; i < 4; i++)
+		CHECK(sem_wait(&begun) == 0);
+	for (int i = 0; i < 16; i++)
+		CHECK(sem_post(&gate) == 0);
+	for (int i = 0; i < 16; i++)
+		CHECK(pthread_join(early[i], NULL) == 0);
 	return join(sleep_in_kernel, "sleeper");
 }
 

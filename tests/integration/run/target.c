@@ -153,6 +153,9 @@ static const struct {
 	{"library-locks", program_library_locks},
 	{"bare-futex", program_bare_futex},
 	{"bare-sleep", program_bare_sleep},
+	{"sleeps-then-waits", program_sleeps_then_waits},
+	{"bare-crowd", program_bare_crowd},
+	{"late-waiters", program_late_waiters},
 	{"blocked", program_blocked},
 	{"hang", hang},
 #ifdef __x86_64__

@@ -63,6 +63,9 @@ int program_child_writes(void);
 int program_library_locks(void);
 int program_bare_futex(void);
 int program_bare_sleep(void);
+int program_sleeps_then_waits(void);
+int program_bare_crowd(void);
+int program_late_waiters(void);
 int program_blocked(void);
 
 #endif
