@@ -16,21 +16,6 @@
 #define LONG_NS	   1000000000u
 #define SEARCH_NS  500000000u /* a search looks at all processes: some milliseconds */
 
-static bool is_write(uint32_t call)
-{
-	switch (call) {
-	case RUN_CALL_write:
-	case RUN_CALL_writev:
-	case RUN_CALL_send:
-	case RUN_CALL_sendto:
-	case RUN_CALL_sendmsg:
-	case RUN_CALL_sendmmsg:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static bool is_for_child(uint32_t call)
 {
 	switch (call) {
@@ -107,7 +92,9 @@ static void end_introduce(struct process *p, struct far_end *f, const struct oth
 	}
 	n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", end->text);
 	if (end->more)
-		snprintf(text + n, sizeof(text) - (size_t)n, ", and %" PRIu32 " more", end->more);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, ", and %" PRIu32 " more", end->more);
+	if (end->pid && end->cut)
+		snprintf(text + n, sizeof(text) - (size_t)n, ", and perhaps others");
 	far_introduce(p, f, holder, text);
 }
 
@@ -122,7 +109,7 @@ static void descriptor_look(struct process *p, uint32_t i, int64_t on, uint32_t 
 	p->far[i].near = on;
 	if (other_end_watched(p->pid, fd, watched, sizeof(watched)))
 		far_introduce(p, &p->far[i], on, watched);
-	else if (other_end_find(p->pid, fd, is_write(call), &end))
+	else if (other_end_find(p->pid, fd, run_call_writes(call), &end))
 		end_introduce(p, &p->far[i], &end);
 	else
 		p->far[i].near = 0;
@@ -153,14 +140,17 @@ static void wait_look(struct process *p, uint32_t i, int64_t id, int64_t on, uin
 		child_look(p, &p->control->waiters[i], id);
 }
 
-/* The wait whose far end was found is over. */
+/* The wait whose far end was found is over: another one for the same descriptor is looked at anew. */
 static void wait_leave(struct process *p, struct far_end *f)
 {
 	mprof_recorder_read_later(&p->objects, f->near, f->far);
+	for (uint32_t i = 0; i < RUN_WAITERS; i++)
+		if (p->control->waiters[i].on == f->near)
+			p->far[i].wait = 0;
 	f->near = 0;
 }
 
-void far_ends_look(struct process *p, uint64_t time, uint64_t stamp)
+void far_ends_look(struct process *p, uint64_t time, uint64_t stamp, uint64_t *searched)
 {
 	mprof_recorder_at(&p->objects, stamp);
 	for (uint32_t i = 0; i < RUN_WAITERS; i++) {
@@ -173,10 +163,10 @@ void far_ends_look(struct process *p, uint64_t time, uint64_t stamp)
 		if (f->near && id != f->wait)
 			wait_leave(p, f);
 		if (id > RUN_ID_WAIT_FIRST || id == f->wait || since > time || time - since < LONG_NS ||
-		    !has_far_end(on, call) || time - p->searched < SEARCH_NS)
+		    !has_far_end(on, call) || time - *searched < SEARCH_NS)
 			continue;
 		f->wait = id;
-		p->searched = time;
+		*searched = time;
 		wait_look(p, i, id, on, call);
 	}
 }

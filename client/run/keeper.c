@@ -44,8 +44,9 @@ struct keeper {
 	struct processes processes;
 	struct sentences sentences;
 	struct pollfd polled[PROCESSES_MAX + 1];
-	int wait;	/* until the next step, ms */
-	uint64_t alone; /* since when no process is left, CLOCK_MONOTONIC ns; 0 = some are */
+	uint64_t searched; /* when an other end of a descriptor was last looked for, CLOCK_MONOTONIC ns */
+	int wait;	   /* until the next step, ms */
+	uint64_t alone;	   /* since when no process is left, CLOCK_MONOTONIC ns; 0 = some are */
 };
 
 static volatile sig_atomic_t hurry;
@@ -222,7 +223,7 @@ static void step_all(struct keeper *k, uint64_t time)
 	k->wait = k->guest ? TICK_XEN_MS : TICK_MS;
 	for (p = LIST_FIRST(&k->processes); p; p = next) {
 		next = LIST_NEXT(p, entry);
-		process_step(p, time);
+		process_step(p, time, &k->searched);
 		facts_say(k, p);
 		k->wait = process_wait(p, k->wait);
 		left |= !p->gone;

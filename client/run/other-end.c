@@ -36,6 +36,7 @@ struct search {
 	const char *target;
 	int mode; /* O_RDONLY or O_WRONLY: those that can read or write; ANY_MODE = all */
 	uint32_t processes, descriptors;
+	bool cut; /* a process was not looked at, or not wholly */
 	struct other_end *end;
 };
 
@@ -100,9 +101,11 @@ static void process_search(struct search *s, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	d = opendir(path);
+	s->cut = s->cut || (!d && errno == EACCES);
 	if (!d)
 		return;
-	while ((e = readdir(d)) && s->descriptors < DESCRIPTORS_MAX) {
+	s->processes++;
+	while (s->descriptors < DESCRIPTORS_MAX && (e = readdir(d))) {
 		fd = number_of(e);
 		s->descriptors++;
 		if ((!fd && strcmp(e->d_name, "0") != 0) || !link_read(pid, fd, text, sizeof(text)) ||
@@ -113,6 +116,7 @@ static void process_search(struct search *s, pid_t pid)
 		else
 			*s->end = (struct other_end){.pid = pid, .fd = fd};
 	}
+	s->cut = s->cut || s->descriptors == DESCRIPTORS_MAX;
 	closedir(d);
 }
 
@@ -125,17 +129,18 @@ static bool holders_find(pid_t pid, const char *target, int mode, struct other_e
 	pid_t other;
 
 	*end = (struct other_end){0};
-	while (d && (e = readdir(d)) && s.processes < PROCESSES_MAX) {
+	while (d && s.processes < PROCESSES_MAX && (e = readdir(d))) {
 		other = (pid_t)number_of(e);
-		if (!other || other == pid || other == getpid())
-			continue;
-		s.processes++;
-		process_search(&s, other);
+		if (other && other != pid && other != getpid())
+			process_search(&s, other);
 	}
+	s.cut = s.cut || !d || s.processes == PROCESSES_MAX;
 	if (d)
 		closedir(d);
+	s.descriptors = 0;
 	process_search(&s, pid);
 	snprintf(end->text, sizeof(end->text), "%s", target);
+	end->cut = s.cut;
 	return end->pid;
 }
 
@@ -292,7 +297,7 @@ static bool connection_ends(pid_t pid, uint64_t inode, struct connection *near, 
 /* Store in *END the other end of the socket INODE of PID. */
 static bool socket_find(pid_t pid, uint64_t inode, struct other_end *end)
 {
-	struct connection near, far;
+	struct connection near = {0}, far = {0};
 	char target[OTHER_END_TEXT];
 	uint32_t peer_inode = inode <= UINT32_MAX ? unix_peer((uint32_t)inode) : 0;
 
@@ -343,12 +348,13 @@ bool other_end_watched(pid_t pid, uint32_t fd, char *text, size_t size)
 	char path[64], target[OTHER_END_TEXT], info[8192];
 	uint32_t n = 0, watched;
 	unsigned long events;
+	size_t bytes;
 
 	*text = '\0';
 	if (!link_read(pid, fd, target, sizeof(target)) || strcmp(target, "anon_inode:[eventpoll]") != 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%" PRIu32, (int)pid, fd);
-	file_read(path, info, sizeof(info));
+	bytes = file_read(path, info, sizeof(info));
 	for (const char *at = strstr(info, entry); at; at = strstr(at + 1, entry)) {
 		if (sscanf(at + sizeof(entry) - 1, "%" SCNu32 " events: %lx", &watched, &events) != 2)
 			continue;
@@ -356,14 +362,18 @@ bool other_end_watched(pid_t pid, uint32_t fd, char *text, size_t size)
 			watched_append(pid, watched, events, text, size);
 	}
 	if (n > WATCHED_SHOWN)
-		snprintf(text + strlen(text), size - strlen(text), ", and %" PRIu32 " more", n - WATCHED_SHOWN);
+		snprintf(text + strlen(text), size - strlen(text), ", and %s%" PRIu32 " more",
+			 bytes == sizeof(info) - 1 ? "at least " : "", n - WATCHED_SHOWN);
 	return n;
 }
 
 /* ---- children ---- */
 
-/* Return the process for whose end the thread TID of PID waits, as its system call says, or 0: any child. */
-static pid_t child_named(pid_t pid, pid_t tid)
+/*
+ * Store in *CHILD the process for whose end the thread TID of PID waits, as its system call says, or 0 for any child. Return
+ * false if the call is for some of the children, or no such call.
+ */
+static bool child_named(pid_t pid, pid_t tid, pid_t *child)
 {
 	char path[64], text[256];
 	long number;
@@ -372,10 +382,13 @@ static pid_t child_named(pid_t pid, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
 	file_read(path, text, sizeof(text));
 	if (sscanf(text, "%ld %lx %lx", &number, &first, &second) != 3)
-		return 0;
-	if (number == SYS_wait4)
-		return (int32_t)first > 0 ? (int32_t)first : 0;
-	return number == SYS_waitid && first == P_PID ? (int32_t)second : 0;
+		return false;
+	if (number == SYS_wait4) {
+		*child = (int32_t)first > 0 ? (int32_t)first : 0;
+		return (int32_t)first > 0 || (int32_t)first == -1;
+	}
+	*child = first == P_PID ? (int32_t)second : 0;
+	return number == SYS_waitid && (first == P_PID || first == P_ALL);
 }
 
 /* Store the first child of the process PID in *CHILD, if that is 0, and count the others in *MORE. */
@@ -383,12 +396,14 @@ static void children_find(pid_t pid, pid_t *child, uint32_t *more)
 {
 	char path[64], text[4096], *at, *rest;
 	struct dirent *e;
+	uint32_t tasks = 0;
 	DIR *d;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = opendir(path);
-	while (d && (e = readdir(d)) && *more < CHILDREN_MAX) {
+	while (d && *more < CHILDREN_MAX && tasks < PROCESSES_MAX && (e = readdir(d))) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%" PRIu32 "/children", (int)pid, number_of(e));
+		tasks++;
 		if (!number_of(e) || !file_read(path, text, sizeof(text)))
 			continue;
 		for (at = text; strtol(at, &rest, 10) > 0 && rest != at; at = rest) {
@@ -404,9 +419,11 @@ static void children_find(pid_t pid, pid_t *child, uint32_t *more)
 
 pid_t other_end_child(pid_t pid, pid_t tid, uint32_t *more)
 {
-	pid_t child = child_named(pid, tid);
+	pid_t child;
 
 	*more = 0;
+	if (!child_named(pid, tid, &child))
+		return 0;
 	if (!child)
 		children_find(pid, &child, more);
 	return child;

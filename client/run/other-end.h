@@ -12,6 +12,7 @@ struct other_end {
 	pid_t pid;		   /* the process that has the other end; 0 = none of this host that can be seen */
 	uint32_t fd;		   /* its descriptor, if there is a process */
 	uint32_t more;		   /* number of further descriptors, of any process, that are the other end, too */
+	bool cut;		   /* not all processes could be looked at: others may have it, too */
 	char text[OTHER_END_TEXT]; /* of a descriptor its link, as `pipe:[123]`; else the address */
 };
 

@@ -240,7 +240,7 @@ void process_ring_refused(const struct process *p)
 		guest_ring_drop(p->xen);
 }
 
-void process_step(struct process *p, uint64_t time)
+void process_step(struct process *p, uint64_t time, uint64_t *searched)
 {
 	if (p->xen)
 		guest_process_step(p->xen, time);
@@ -252,7 +252,7 @@ void process_step(struct process *p, uint64_t time)
 	}
 	notes_take(p, time - HOLD_NS);
 	stacks_look(p, time, time - HOLD_NS);
-	far_ends_look(p, time, time - HOLD_NS);
+	far_ends_look(p, time, time - HOLD_NS, searched);
 	if (p->runtime)
 		runtime_step(p->runtime);
 	if (time - p->sampled >= SAMPLE_NS) {

@@ -52,7 +52,6 @@ struct process {
 	struct unnamed unnamed[UNNAMED];
 	int64_t looked[RUN_WAITERS];	 /* the last wait of each entry whose stack was read */
 	struct far_end far[RUN_WAITERS]; /* of each entry */
-	uint64_t searched;		 /* when an other end was last looked for, CLOCK_MONOTONIC ns */
 	uint32_t far_ends;		 /* number of those that were recorded */
 	pid_t known[KNOWN];		 /* other processes that were recorded, the last ones */
 	uint32_t n_known;
@@ -95,8 +94,11 @@ void process_follow(struct process *p, uid_t user, const char *path, const char 
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
 /* The process did not wait for the ring that was made last. */
 void process_ring_refused(const struct process *p);
-/* Record the notes that are old enough, runtime events, and each second the counters. TIME is now. */
-void process_step(struct process *p, uint64_t time);
+/*
+ * Record the notes that are old enough, runtime events, and each second the counters. TIME is now; *SEARCHED is when the
+ * keeper last looked for an other end of a descriptor, CLOCK_MONOTONIC ns.
+ */
+void process_step(struct process *p, uint64_t time, uint64_t *searched);
 /* Return the time until P's next step, at most MOST; both ms. */
 int process_wait(const struct process *p, int most);
 /* The process executes another program: record that the program's main thread has ended. TIME is now. */
@@ -145,10 +147,10 @@ void stacks_look(struct process *p, uint64_t time, uint64_t stamp);
 /* ---- far-ends.c ---- */
 
 /*
- * Find the other ends of descriptors, and the children, for which threads have waited for over a second, one each half a
- * second. TIME is now, and STAMP that of the events, ns.
+ * Find the other ends of descriptors, and the children, for which threads have waited for over a second: one each half a
+ * second, of all processes together. TIME is now, STAMP that of the events, and *SEARCHED that of the last search, all ns.
  */
-void far_ends_look(struct process *p, uint64_t time, uint64_t stamp);
+void far_ends_look(struct process *p, uint64_t time, uint64_t stamp, uint64_t *searched);
 
 /* ---- counters.c ---- */
 

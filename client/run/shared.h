@@ -14,6 +14,7 @@
 #ifndef RUN_SHARED_H
 #define RUN_SHARED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <mprof/ids.h>
@@ -220,5 +221,22 @@ enum run_call {
 #undef X
 		RUN_CALL_COUNT,
 };
+
+/* Return whether CALL, which may be none of these, writes to its descriptor. */
+static inline bool run_call_writes(uint32_t call)
+{
+	switch (call) {
+	case RUN_CALL_write:
+	case RUN_CALL_writev:
+	case RUN_CALL_send:
+	case RUN_CALL_sendto:
+	case RUN_CALL_sendmsg:
+	case RUN_CALL_sendmmsg:
+	case RUN_CALL_eventfd_write:
+		return true;
+	default:
+		return false;
+	}
+}
 
 #endif

@@ -363,6 +363,7 @@ class Read(Case):
             fails(2, "one argument too many", verb, "rings/web/one", "absent", "rings/web/two")
             fails(1, "rings/web holds rings/web/one", verb, "rings/web/one", "rings/web")
             fails(1, "rings/web holds rings/web/one", verb, "rings/web", "rings/web/one")
+            fails(1, "rings/web holds rings/web/one", verb, "file:rings/web/one", "rings/web")
             fails(1, "pipe is no file", verb, "rings/web/one", "pipe")
             fails(1, "text is no stream of a trace", verb, "rings/web/one", "text")
         fails(2, '"absent" is one argument too many', "dump", "rings/web/one", "absent")
@@ -387,7 +388,13 @@ class Read(Case):
         alone = {name: json.loads(run("threads", "--json", f"rings/{name}"))["threads"] for name in ("a", "b")}
         both = threads("rings")
         self.assertEqual(both, sorted((each["thread"], f"{name}/one") for name in alone for each in alone[name]))
-        for where in (("rings/a", "rings/b/"), ("rings/a/one", "rings/b/one"), ("rings/b/one", "rings/a"), ("rings/",)):
+        for where in (
+            ("rings/a", "rings/b/"),
+            ("rings/a/one", "rings/b/one"),
+            ("rings/b/one", "rings/a"),
+            ("rings/link", os.path.abspath("rings/b/one")),
+            ("rings/",),
+        ):
             self.assertEqual(threads(*where), both, where)
 
 

@@ -822,6 +822,22 @@ class Answers(Case):
         end = r'\(Stream, "fd \d+ socket:\[\d+\]"\) is unresolved since .* its other end was "fd \d+ socket:\[\d+\]" of this process, at which \d+ \(Task, '
         self.answer(process, directory, end + r'"run-target"\) waits, too\.\n(.*\n)*.*' + end)
 
+    def test_two_readers(self):
+        """The wait of one thread for a descriptor ends, and that of another goes on."""
+        process = self.start(TARGET, "two-readers", stdin=subprocess.PIPE)
+        directory = self.directory(process.pid)
+        end = r'its other end was "fd \d+ pipe:\[\d+\]" of this process\.\n'
+        self.until(lambda: re.search(end, self.why("why", directory)))
+        process.stdin.write("x")
+        process.stdin.flush()
+        self.until(lambda: sum(bool(wait.ended) for wait in Trace(directory).calls()["read"]) == 2)
+        # The keeper looks many times before the next sample of the counters.
+        before = len(Trace(directory).counters["resident bytes"])
+        self.until(lambda: len(Trace(directory).counters["resident bytes"]) > before)
+        self.until(lambda: re.search(end, self.why("why", directory)))
+        process.kill()
+        process.stdin.close()
+
     def test_watches(self):
         process, directory = self.hang("watches", "epoll_wait", 1)
         self.answer(process, directory, r'it watched "fd \d+ pipe:\[\d+\] \(edge-triggered\)"\.\n')

@@ -532,7 +532,7 @@ static void compare_packets(struct reader *r, struct reader_source source, const
 static void test_packets_summed(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
-	struct reader_packet all[SUMMED];
+	struct reader_packet all[SUMMED] = {0};
 	struct fixture f;
 	sqlite3 *db;
 

@@ -354,26 +354,30 @@ static int read_directory(struct input *in)
 }
 
 /*
- * Return the directory of the program to which OPERAND belongs: OPERAND itself if it is one, else the one in which it lies, ""
- * without one. Return NULL without memory. The caller frees it.
+ * Return the directory of the program to which OPERAND belongs, by its real path: OPERAND itself if it is one, else the one in which it
+ * lies. Return NULL without memory. The caller frees it.
  */
 static char *program_of(const char *operand)
 {
 	struct trace_source t;
 	struct stat st;
-	char *dir, *slash;
+	char *dir, *slash, *real;
 
 	trace_source_parse(&t, NULL, operand, true);
 	dir = strdup(t.name);
-	if (!dir)
-		return NULL;
-	for (slash = dir + strlen(dir); slash > dir + 1 && slash[-1] == '/'; *slash = '\0')
-		slash--;
-	if (stat(t.name, &st) == 0 && S_ISDIR(st.st_mode))
-		return dir;
-	slash = strrchr(dir, '/');
-	dir[slash ? slash - dir : 0] = '\0';
-	return dir;
+	slash = dir ? strrchr(dir, '/') : NULL;
+	if (!dir || (stat(t.name, &st) == 0 && S_ISDIR(st.st_mode))) {
+		/* The directory itself, or no memory. */
+	} else if (!slash) {
+		free(dir);
+		dir = strdup(".");
+	} else {
+		slash[slash == dir] = '\0';
+	}
+	real = dir ? realpath(dir, NULL) : NULL;
+	if (real)
+		free(dir);
+	return real ? real : dir;
 }
 
 /* Add OPERAND, a ring of a program, or a directory of its rings, to M. Return 0, -errno, or an exit code. */
@@ -445,16 +449,23 @@ static bool named_init(struct named *named, const struct input *in, const char *
 	return true;
 }
 
+static bool is_directory(const char *operand)
+{
+	struct trace_source t;
+	struct stat st;
+
+	trace_source_parse(&t, NULL, operand, true);
+	return stat(t.name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /*
  * Refuse operands I and K of one program if one of them is its directory, which holds the other. Return 0 or an exit code.
  */
 static int check_once(const struct named *named, size_t i, size_t k)
 {
-	bool first = strcmp(named->operands[i], named->programs[i]) == 0;
-	struct stat st;
+	bool first = is_directory(named->operands[i]);
 
-	if ((stat(named->operands[i], &st) != 0 || !S_ISDIR(st.st_mode)) &&
-	    (stat(named->operands[k], &st) != 0 || !S_ISDIR(st.st_mode)))
+	if (!first && !is_directory(named->operands[k]))
 		return 0;
 	say("%s holds %s: name one of them", named->operands[first ? i : k], named->operands[first ? k : i]);
 	return CTL_FAILED;

@@ -31,23 +31,6 @@ static bool is_shared(enum run_call call)
 	       call == RUN_CALL_pthread_rwlock_clockrdlock;
 }
 
-/* Return whether CALL writes to a descriptor. Others learn of the write, and nobody of what it waits for. */
-static bool is_write(enum run_call call)
-{
-	switch (call) {
-	case RUN_CALL_write:
-	case RUN_CALL_writev:
-	case RUN_CALL_send:
-	case RUN_CALL_sendto:
-	case RUN_CALL_sendmsg:
-	case RUN_CALL_sendmmsg:
-	case RUN_CALL_eventfd_write:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static struct object *named(const void *place, int64_t on, enum mprof_thread_type type)
 {
 	if (on < 0)
@@ -168,7 +151,8 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 	/* A thread has a note of its own. */
 	if (on && type != MPROF_THREAD_Task)
 		o = named(place, on, type);
-	if (!is_write(call))
+	/* Others learn of a write, and nobody of what it waits for. */
+	if (!run_call_writes(call))
 		w->object = o;
 	/* A descriptor may become ready without a thread of this process: its last waker has woken earlier waits alone. */
 	if (w->object && __atomic_fetch_add(&o->waiters, 1, __ATOMIC_RELAXED) == 0 && on < 0)

@@ -212,10 +212,11 @@ static void find_users(struct mprof_why *w)
 	}
 }
 
-/* Threads of Linux have their number as id; the main thread has that of the process. */
-static bool can_be_main(const struct mprof_thread *t)
+/* Threads of Linux have their number as id; the main thread has that of the process. Their recorder declares what it writes. */
+static bool can_be_main(const struct mprof_model_view *v, const struct mprof_thread *t)
 {
-	return t->type == MPROF_THREAD_Task && t->id > 0 && t->id <= INT32_MAX;
+	return t->type == MPROF_THREAD_Task && t->id > 0 && t->id <= INT32_MAX &&
+	       (v->streams[t->stream].declares & MPROF_DECLARES_KINDS);
 }
 
 static bool has_processes(const struct mprof_model_view *v)
@@ -229,9 +230,10 @@ static bool has_processes(const struct mprof_model_view *v)
 static void find_mains(struct mprof_why *w)
 {
 	const struct mprof_thread *t = w->view->threads;
+	uint32_t n = has_processes(w->view) ? w->view->n_threads : 0;
 
-	for (uint32_t i = 0; has_processes(w->view) && i < w->view->n_threads; i++)
-		if (can_be_main(&t[i]))
+	for (uint32_t i = 0; i < n; i++)
+		if (can_be_main(w->view, &t[i]))
 			pair_index_add(&w->mains,
 				       (struct pair){.key = (uint32_t)t[i].id, .rank = t[i].created, .item = i});
 	pair_index_sort(&w->mains);

@@ -34,6 +34,27 @@ int program_sockets(void)
 	return 0;
 }
 
+static void *receiver(void *byte)
+{
+	CHECK(read(ends[0], byte, 1) == 1);
+	return NULL;
+}
+
+/* Two threads read one pipe. When a byte comes on the standard input, one of them gets it. */
+int program_two_readers(void)
+{
+	static char bytes[3];
+	pthread_t threads[2];
+
+	CHECK(pipe(ends) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_create(&threads[i], NULL, receiver, &bytes[i]) == 0);
+	CHECK(read(0, &bytes[2], 1) == 1 && write(ends[1], &bytes[2], 1) == 1);
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	return 0;
+}
+
 /* A child has the other end of a connection, and waits for its parent, too. */
 int program_connection(void)
 {

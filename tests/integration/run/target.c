@@ -147,6 +147,7 @@ static const struct {
 	{"pipe", program_pipe},
 	{"remade", program_remade},
 	{"sockets", program_sockets},
+	{"two-readers", program_two_readers},
 	{"connection", program_connection},
 	{"watches", program_watches},
 	{"child-writes", program_child_writes},

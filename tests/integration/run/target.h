@@ -57,6 +57,7 @@ int program_computes(void);
 int program_pipe(void);
 int program_remade(void);
 int program_sockets(void);
+int program_two_readers(void);
 int program_connection(void);
 int program_watches(void);
 int program_child_writes(void);
