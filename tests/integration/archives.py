@@ -28,8 +28,10 @@ from unpack import extract
 BETWEEN_KILLS = 5 if os.environ.get("MPROF_BRIEF") else 1  # writes
 SETS = sorted(name for name in os.listdir(ARCHIVES) if os.path.exists(os.path.join(ARCHIVES, name, "answers.json")))
 CLOCK = re.compile(rb"(?ms)^clock \{.*?^\};\n")
-# Lines of the metadata today, and in versions before schema-4: they lacked a kind of event, and did not count the copy of
-# an unproven tail as the newest one.
+# Lines of the metadata today that all versions of the sets lacked.
+LATER = ((b'\t"Process" = 21,\n', b""), (b'\t"STATE" = 6,\n', b""))
+# Further lines today, and in versions before schema-4: they lacked a kind of event, and did not count the copy of an unproven tail as
+# the newest one.
 SINCE = ((b'\t"RECORDER" = 5,\n', b""), (b"last_copied_ns = 1795647496468419717;", b"last_copied_ns = 1795647496468351656;"))
 FILES = ("archive/trace.db", "memtraces/memtraces.db")
 # Fields that came later: the answers of an old set lack them.
@@ -69,7 +71,7 @@ class Old(sink.Sink):
             extract(tar, self.state)
         with open(os.path.join(ARCHIVES, name, "answers.json"), encoding="utf-8") as f:
             self.then = json.load(f)
-        self.since = SINCE if name < "schema-4" else ()
+        self.since = LATER + (SINCE if name < "schema-4" else ())
         self.clocks = {}  # those in the version's ctf.tar, if it knew less of them: path -> text
         if os.path.exists(path := os.path.join(ARCHIVES, name, "clocks.json")):
             with open(path, encoding="utf-8") as f:

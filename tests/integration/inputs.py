@@ -62,14 +62,14 @@ def zstd(data):
 
 class Inputs(unittest.TestCase):
     def test_equal_names(self):
-        """Files of one name in several directories are told apart."""
-        for name in "a", "b", "c":
+        """Files of one name in several directories are told apart, also if the directories have one name, too."""
+        for name in "a", "b", "b/a":
             os.mkdir(name)
             write(f"{name}/x.ctf", ring("small"))
-        write("x.ctf (2)", ring("small"))
-        code, out, said = run("stats", "--json", "a/x.ctf", "x.ctf (2)", "b/x.ctf", "c/x.ctf")
+        write("a/x.ctf (2)", ring("small"))
+        code, out, said = run("stats", "--json", "a/x.ctf", "a/x.ctf (2)", "b/x.ctf", "b/a/x.ctf")
         self.assertEqual(code, 0, said)
-        self.assertEqual([it["stream"] for it in json.loads(out)["streams"]], ["x.ctf", "x.ctf (2)", "x.ctf (3)", "x.ctf (4)"])
+        self.assertEqual([it["stream"] for it in json.loads(out)["streams"]], ["a/x.ctf", "a/x.ctf (2)", "b/x.ctf", "a/x.ctf (3)"])
 
     def setUp(self):
         self.home = os.getcwd()
