@@ -808,7 +808,9 @@ class Answers(Case):
     def test_reader(self):
         """A reader that has the lock is named, and not the thread that had it before it was made anew."""
         process, directory = self.hang("remade", "pthread_rwlock_wrlock", 1)
-        self.answer(process, directory, r'which waits on \d+ \(Mutex, "remade"\)\n.* which is held by \d+ \(Task, "reader"\)\n')
+        holder = r'which waits on \d+ \(Mutex, "remade"\)\n.* which is held by \d+ \(Task, "reader"\)\n'
+        self.until(lambda: re.search(holder, self.why("why", "--all", directory)))
+        process.kill()
 
     def test_pipe(self):
         """The only writer is the process itself."""

@@ -152,7 +152,7 @@ static void test_thread_types(void)
 	for (type = 0; type < 256; type++) {
 		e.type = (uint8_t)type;
 		line[mprof_event_text(&e, line)] = 0;
-		CHECK((strstr(line, "type=Unknown") != NULL) == (type > 20));
+		CHECK((strstr(line, "type=Unknown") != NULL) == (type > 21));
 	}
 	e.type = 18;
 	line[mprof_event_text(&e, line)] = 0;
@@ -160,6 +160,9 @@ static void test_thread_types(void)
 	e.type = 19;
 	line[mprof_event_text(&e, line)] = 0;
 	CHECK_EQ_STR(line, "0.000000000 creates parent=0 child=0 type=Mutex");
+	e.type = 21;
+	line[mprof_event_text(&e, line)] = 0;
+	CHECK_EQ_STR(line, "0.000000000 creates parent=0 child=0 type=Process");
 }
 
 int main(void)
