@@ -25,8 +25,10 @@ int copying_new(struct copying **cp, sd_event *event, struct reader *reader, str
 struct copying *copying_free(struct copying *c);
 CLEANUP_DEFINE(struct copying, copying_free)
 
-/* Have CAPTURE copied in its turn, unless it was wanted lately, or too many wait. If the archive is busy then, it is copied when
- * it is wanted again. */
+/*
+ * Have CAPTURE copied in its turn, unless it was wanted lately, or too many wait. If the archive is busy then, it is copied
+ * when it is wanted again.
+ */
 void copying_want(struct copying *c, int64_t capture);
 
 #endif
