@@ -376,25 +376,31 @@ static int add_entry(struct merge *m, int dir, const char *name)
 	return fd < 0 ? -errno : merge_add_file(m, name, fd);
 }
 
-/* Add the streams of the directory NAME in DIR, or of DIR itself. Return as merge_add_directory(). */
-static int add_directory_at(struct merge *m, int dir, const char *name)
+/* Call ADD for each entry of the directory DIR that can be a stream or have some, in the order of the names. Return as it. */
+static int add_entries(struct merge *m, int dir, int (*add)(struct merge *m, int dir, const char *name))
 {
-	CLEANUP(closep) int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent **entries;
-	int n, r = 0;
+	int n = scandirat(dir, ".", &entries, wanted_entry, alphasort), r = 0;
 
-	if (fd < 0)
-		return -errno;
-	n = scandirat(fd, ".", &entries, wanted_entry, alphasort);
 	if (n < 0)
 		return -errno;
-	m->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
 	for (int i = 0; i < n; i++) {
-		r = r ? r : add_entry(m, fd, entries[i]->d_name);
+		r = r ? r : add(m, dir, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);
 	return r;
+}
+
+/* Add the streams of the directory NAME in DIR. Return as merge_add_directory(). */
+static int add_directory_at(struct merge *m, int dir, const char *name)
+{
+	CLEANUP(closep) int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	m->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
+	return add_entries(m, fd, add_entry);
 }
 
 int merge_add_directory(struct merge *m, const char *path)
@@ -418,18 +424,6 @@ static int add_program(struct merge *m, int dir, const char *name)
 int merge_add_tree(struct merge *m, const char *path)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct dirent **entries;
-	int n, r = 0;
 
-	if (fd < 0)
-		return -errno;
-	n = scandirat(fd, ".", &entries, wanted_entry, alphasort);
-	if (n < 0)
-		return -errno;
-	for (int i = 0; i < n; i++) {
-		r = r ? r : add_program(m, fd, entries[i]->d_name);
-		free(entries[i]);
-	}
-	free(entries);
-	return r;
+	return fd < 0 ? -errno : add_entries(m, fd, add_program);
 }
