@@ -52,7 +52,7 @@ struct sampling {
 	uint32_t n_texts;
 };
 
-/* What one look has found. */
+/* The result of one look. */
 struct look {
 	enum mprof_state_kind kind;
 	uint64_t processor_ns;

@@ -148,7 +148,7 @@ static void test_clock_set(void)
 
 	if (!bench_init(&b))
 		return;
-	/* Of boot "b", 5,000 s after its start, the clock goes back by 100,000 s. Boot "c" has the right time. */
+	/* Boot "b": 5,000 s after its start, the clock goes back by 100,000 s. Boot "c" has the right time. */
 	add_period(&b, "b", 4000, 500000, -100000);
 	add_period(&b, "b", 5000, 400000, 0);
 	add_period(&b, "c", 10, 450000, 0);

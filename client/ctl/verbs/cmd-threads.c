@@ -93,8 +93,8 @@ static bool find_samples(struct threads *t)
 }
 
 /*
- * Return the last sample of thread I, if it has not ended and is in a state that its ring does not tell; else NULL. Of a thread that waits
- * by its ring that is a stop since the wait began.
+ * Return the last sample of thread I, if it has not ended and is in a state that its ring does not tell; else NULL. If the
+ * thread waits by its ring, only a stop since the wait began counts.
  */
 static const struct mprof_state *sample_of(const struct threads *t, uint32_t i)
 {

@@ -154,7 +154,7 @@ struct mprof_why_answer {
 	uint64_t far_found; /* when the recorder found it, ns: it may be another one since */
 };
 
-/* What the last samples of a thread say: its state, which is the same in SAMPLES samples in a row. */
+/* The last samples of a thread: its state, which is the same in SAMPLES samples in a row. */
 struct mprof_why_state {
 	enum mprof_state_kind kind;
 	uint32_t samples;
