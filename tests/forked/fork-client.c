@@ -38,6 +38,17 @@ static void pass(int number)
 	errno = saved;
 }
 
+/* Keep the signals that are passed on until there is somebody to pass them to: else one would end the client and leave the program. */
+static void hold_signals(sigset_t *before)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+		sigaddset(&held, passed[i]);
+	sigprocmask(SIG_BLOCK, &held, before);
+}
+
 /* Return whether this process has the descriptors 0, 1 and 2 alone, and no terminal. */
 static bool plain_descriptors(void)
 {
@@ -123,8 +134,8 @@ static bool receive(int fd, int32_t *number)
 	return r == (ssize_t)sizeof(*number);
 }
 
-/* Ask the server at FD to run the program. Return whether it does. */
-static bool ask(int fd, int argc, char **argv)
+/* Ask the server at FD to run the program. Return whether it does; from then on signals are held. BEFORE gets those blocked before. */
+static bool ask(int fd, int argc, char **argv, sigset_t *before)
 {
 	CLEANUP(closep) int directory = open(".", O_PATH | O_CLOEXEC);
 	CLEANUP(freep) char *texts = NULL;
@@ -149,8 +160,11 @@ static bool ask(int fd, int argc, char **argv)
 	umask(mask);
 	r.umask = mask;
 	r.size = (uint32_t)size;
-	if (!send_request(fd, &r, directory) || !send_texts(fd, texts, size) || !receive(fd, &answer) || answer <= 0)
+	hold_signals(before);
+	if (!send_request(fd, &r, directory) || !send_texts(fd, texts, size) || !receive(fd, &answer) || answer <= 0) {
+		sigprocmask(SIG_SETMASK, before, NULL);
 		return false;
+	}
 	running = answer;
 	return true;
 }
@@ -172,13 +186,15 @@ int main(int argc, char **argv)
 {
 	const char *path = getenv("MPROF_FORK_SERVER");
 	int fd = path && argc > 0 && plain_descriptors() ? connect_to(path) : -1;
+	sigset_t before;
 
-	if (fd >= 0 && ask(fd, argc, argv)) {
+	if (fd >= 0 && ask(fd, argc, argv, &before)) {
 		int32_t status;
 
 		for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
 			if (signal(passed[i], pass) == SIG_IGN)
 				signal(passed[i], SIG_IGN);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		if (receive(fd, &status))
 			return end_like(status);
 		fprintf(stderr, "%s: the fork server ended before the program\n", argv[0]);

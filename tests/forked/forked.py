@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -136,6 +137,31 @@ class Forked(unittest.TestCase):
                 while connection.recv(4096):  # its end is the end of the program
                     pass
                 self.doCleanups()
+
+    def test_early_signal(self):
+        """A signal that comes before the client knows the program is passed on as soon as it does."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_DFL))
+        program = subprocess.Popen(["sleep", "infinity"])
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"{self.work}/slow")
+            self.addCleanup(os.unlink, f"{self.work}/slow")
+            listener.listen()
+            listener.settimeout(launcher.PATIENCE)
+            client = subprocess.Popen([CLIENT, "domains"], env=self.environment(MPROF_FORK_SERVER=f"{self.work}/slow"))
+            self.addCleanup(client.wait)
+            self.addCleanup(client.kill)
+            connection = listener.accept()[0]
+            connection.settimeout(launcher.PATIENCE)
+            self.addCleanup(connection.close)
+            while not connection.recv(1 << 20).endswith(b"\0"):
+                pass
+            client.send_signal(signal.SIGINT)
+            connection.sendall(struct.pack("=i", program.pid))
+            self.assertEqual(program.wait(launcher.PATIENCE), -signal.SIGINT)
+            connection.sendall(struct.pack("=i", signal.SIGINT))  # the status of waitpid()
+            self.assertEqual(client.wait(launcher.PATIENCE), -signal.SIGINT)
 
     def test_ignored(self):
         """A signal that the caller ignores reaches neither the client nor the program."""
