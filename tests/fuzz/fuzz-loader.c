@@ -11,7 +11,7 @@
 #include <mprof/statistics.h>
 
 #include "fuzz.h"
-#include "loader.h"
+#include "wasm.h"
 
 /*
  * Load the input in pieces of STEP bytes. Return NULL if the loader asks to read the input again
@@ -105,16 +105,19 @@ static void check_explanations(const struct mprof_model_view *v)
 	mprof_why_free(why);
 }
 
-static void check_numbers(const struct mprof_model_view *v)
+static void check_numbers(const struct loader *l, const struct mprof_model_view *v)
 {
 	struct mprof_statistics *n = mprof_statistics_new(v, 0, UINT64_MAX);
 	const struct mprof_statistics_totals *all;
+	char *answer = wasm_statistics(l, NULL, 0, UINT64_MAX);
 
 	require(n != NULL);
 	all = mprof_statistics_totals(n);
 	require(all->created + all->preexisting + v->n_streams == v->n_threads && all->collections == v->n_collections);
 	require(all->busiest <= MPROF_STATISTICS_BUSIEST);
 	mprof_statistics_free(n);
+	require(answer && answer[0] == '{' && answer[strlen(answer) - 1] == '}');
+	free(answer);
 }
 
 /* Draw the whole range, and a range around an event in the middle. */
@@ -156,7 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (cut)
 		check_same(whole, cut);
 	check_explanations(mprof_model_view(loader_model(whole)));
-	check_numbers(mprof_model_view(loader_model(whole)));
+	check_numbers(whole, mprof_model_view(loader_model(whole)));
 	check_scene(mprof_model_view(loader_model(whole)));
 	loader_free(cut);
 	loader_free(whole);

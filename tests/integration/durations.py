@@ -105,6 +105,11 @@ class Durations(unittest.TestCase):
         self.assertIn("1 event of an unknown kind skipped", stats)
         found = json.loads(self.run_ctl("stats", "--json", "t.ctf"))
         self.assertEqual((found["unknown_texts"], found["skipped_extras"]), (1, 1))
+        os.mkdir("two")
+        for name in "one", "other":
+            shutil.copy("t.ctf", f"two/{name}")
+        found = json.loads(self.run_ctl("stats", "--json", "two"))
+        self.assertEqual((found["unknown_texts"], found["skipped_extras"]), (2, 2))
 
     def test_ctf(self):
         """The exported stream has no interned texts, and means the same; babeltrace2 reads both."""

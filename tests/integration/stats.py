@@ -17,7 +17,8 @@ import unittest
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 TRACES = os.path.join(ROOT, "tests", "traces")
-sys.path.append(os.path.join(ROOT, "tests", "traces"))
+sys.path += [os.path.join(ROOT, "tests", "traces"), os.path.join(ROOT, "tests", "integration")]
+import schemas  # noqa: E402
 import trace_events as written  # noqa: E402
 import unpack  # noqa: E402
 
@@ -33,7 +34,7 @@ def run(*arguments, stdin=None):
 def stats(path, *options):
     code, out, said = run("stats", path, "--json", *options)
     assert code in (0, 3), said
-    return json.loads(out)
+    return schemas.check(json.loads(out), "stats")
 
 
 def nanoseconds(text):

@@ -249,17 +249,17 @@ MENDS = [
     (
         "share",
         "The program slept for more than 100 % of the time.",
-        "client/ctl/answers/stats-answer.c",
-        " || t->thread_stats.sleeping_ns > t->last_ns - t->first_ns)",
-        ")",
+        ANSWERS + "statistics-report.c",
+        "all->sleeping_ns > all->last_ns - all->first_ns)",
+        "false)",
         "share",
     ),
     (
         "lost",
         "A missing packet was not counted.",
-        "client/ctl/answers/stats-answer.c",
-        '"lost_packets", number(totals->lost_packets)',
-        '"lost_packets", number(0 * totals->lost_packets)',
+        ANSWERS + "statistics-report.c",
+        '"lost_packets", r->lost_packets',
+        '"lost_packets", 0 * r->lost_packets',
         "lost",
     ),
     (

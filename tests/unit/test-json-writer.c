@@ -105,6 +105,46 @@ static void test_numbers(void)
 		}
 }
 
+/* Reals keep all their digits, and are never taken for integers. */
+static void test_reals(void)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} cases[] = {
+		{0, "0.0"},
+		{-3, "-3.0"},
+		{0.1, "0.10000000000000001"},
+		{1e-7, "9.9999999999999995e-8"},
+		{1e20, "1e20"},
+		{-2.5e120, "-2.5000000000000001e120"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct output o = {0};
+		struct mprof_json j = {.put = put, .context = &o};
+
+		mprof_json_real(&j, NULL, cases[i].value);
+		CHECK_EQ_STR(o.text, cases[i].text);
+	}
+}
+
+/* A key of any bytes is written as a text is. */
+static void test_named(void)
+{
+	struct output o = {0};
+	struct mprof_json j = {.put = put, .context = &o};
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_json_open_named(&j, NULL, "a\"\xff", 3);
+	mprof_json_close(&j, '}');
+	mprof_json_open_named(&j, "r\n", "b", 1);
+	mprof_json_number(&j, "n", 1);
+	mprof_json_close(&j, '}');
+	mprof_json_close(&j, '}');
+	CHECK_EQ_STR(o.text, "{\"a\\\"\xef\xbf\xbd\":{},\"r\\n: b\":{\"n\":1}}");
+}
+
 /* The wall times of an object stand at its end, in an order of their own, and each object has its own. */
 static void test_walls(void)
 {
@@ -127,6 +167,8 @@ int main(void)
 	CHECK_RUN(test_forms);
 	CHECK_RUN(test_texts);
 	CHECK_RUN(test_numbers);
+	CHECK_RUN(test_reals);
+	CHECK_RUN(test_named);
 	CHECK_RUN(test_walls);
 	return check_done();
 }

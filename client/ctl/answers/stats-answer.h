@@ -1,31 +1,23 @@
-/* The answer of `mprofctl stats`: a tally (tally.h) as JSON and as text. */
+/* The answer of `mprofctl stats`: tallies (tally.h) as a report of libmprof, and the report as text. */
 #ifndef CTL_STATS_ANSWER_H
 #define CTL_STATS_ANSWER_H
 
-#include <stdint.h>
+#include <mprof/statistics-report.h>
 
-#include <jansson.h>
-#include <mprof/trace.h>
-
+#include "input.h"
 #include "tally.h"
 #include "timing.h"
 
 /*
- * Return the tally T of a stream as a JSON object. TOTALS are the decoder's totals of this stream,
- * and BYTES is its stored size. The caller decrefs the object. Return NULL without memory.
+ * Fill REPORT with the tally T of a stream, SOURCE with what its reader counted. REPORT points into T and owns its lists of
+ * counters and threads: report_deinit() frees them. Return false without memory.
  */
-json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t bytes);
+bool report_tally(struct mprof_statistics_report *report, struct tally *t, const struct input_stream *source);
+void report_deinit(struct mprof_statistics_report *report);
 
 /*
- * Return NAME, which can be any bytes, as a JSON string, escaped as by text_json(). The caller
- * decrefs the string. Return NULL without memory.
+ * Print REPORT as tables on standard output, with times as TIMING shows them. Return an exit code.
  */
-json_t *stats_name(const char *name);
-
-/*
- * Print the object of `stats --json` as tables on standard output, with times as TIMING shows them.
- * Return an exit code.
- */
-int stats_show(const json_t *json, struct timing *timing);
+int stats_show(const struct mprof_statistics_report *report, struct timing *timing);
 
 #endif

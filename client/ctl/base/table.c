@@ -62,11 +62,18 @@ static void cut(char *s, int most)
 
 void table_add(struct table *t, const char *text)
 {
+	table_add_text(t, text, text ? strlen(text) : 0);
+}
+
+void table_add_text(struct table *t, const char *text, size_t n)
+{
 	size_t room = t->room ? t->room * 2 : 64;
 	char **grown;
 
-	if (!text || !*text)
+	if (!n) {
 		text = "-";
+		n = 1;
+	}
 	if (t->cells == t->room) {
 		grown = realloc(t->text, room * sizeof(*grown));
 		if (!grown) {
@@ -76,7 +83,7 @@ void table_add(struct table *t, const char *text)
 		t->text = grown;
 		t->room = room;
 	}
-	t->text[t->cells] = printable(text, strlen(text));
+	t->text[t->cells] = printable(text, n);
 	if (t->text[t->cells] && t->most)
 		cut(t->text[t->cells], t->most);
 	if (t->text[t->cells])

@@ -40,6 +40,8 @@ void table_cut(struct table *t);
 
 /* Add the next cell of the present row. TEXT of NULL or "" appears as "-". */
 void table_add(struct table *t, const char *text);
+/* Add a cell with the N bytes at TEXT, which may be of any kind. */
+void table_add_text(struct table *t, const char *text, size_t n);
 void table_add_number(struct table *t, uint64_t number);
 /* Add a cell with a size in powers of 1024: "512 B", "1.5 MB". */
 void table_add_bytes(struct table *t, uint64_t bytes);

@@ -1,7 +1,7 @@
 /*
  * `mprofctl stats`: summarize a trace in numbers.
  *
- * The numbers are always collected as JSON. The text for people is printed from that JSON.
+ * The numbers are a report of libmprof (<mprof/statistics-report.h>). The library prints it as JSON, stats-answer.c as text.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "answer-output.h"
 #include "cleanup.h"
 #include "input.h"
 #include "stats-answer.h"
@@ -74,110 +74,118 @@ static int stats_events(void *context, unsigned int stream, const struct mprof_e
 	return t->failed ? -ENOMEM : 0;
 }
 
-/*
- * Return the numbers of stream I as a JSON object, which the caller decrefs. IN has the totals of
- * the reading.
- */
-static json_t *stream_json(struct stats *s, const struct input *in, unsigned int i)
-{
-	json_t *object;
+/* The report of several streams: of each, and of all together. */
+struct summary {
+	struct tally tally; /* of all streams */
+	struct mprof_statistics_report all;
+	struct mprof_statistics_report *streams; /* owned */
+	uint32_t n;
+};
 
-	tally_end(&s->tallies[i]);
-	object = tally_json(&s->tallies[i], &in->stream[i].totals, in->stream[i].bytes);
-	json_object_set_new(object, "cut_bytes", json_integer((json_int_t)in->stream[i].cut_bytes));
-	if (s->names)
-		json_object_set_new(object, "stream", stats_name(s->names[i]));
-	return object;
+static void summary_deinit(struct summary *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		report_deinit(&s->streams[i]);
+	free(s->streams);
+	report_deinit(&s->all);
+	tally_deinit(&s->tally);
 }
 
-/*
- * Return a JSON array of the marked threads that never resolved, of all streams ("should_resolve"
- * of each object in STREAMS). Each thread has the name of its stream added.
- */
-static json_t *all_expected(const json_t *streams)
+/* Give S->all the marked threads of all streams, each with the name of its stream. */
+static bool collect_should_resolve(struct summary *s)
 {
-	json_t *all = json_array(), *stream, *thread;
-	size_t i, k;
+	struct mprof_statistics_report_thread *list;
+	size_t n = 0;
 
-	json_array_foreach(streams, i, stream)
-	{
-		json_array_foreach(json_object_get(stream, "should_resolve"), k, thread)
-		{
-			thread = json_copy(thread);
-			json_object_set(thread, "stream", json_object_get(stream, "stream"));
-			json_array_append_new(all, thread);
+	for (uint32_t i = 0; i < s->n; i++)
+		n += s->streams[i].n_should_resolve;
+	list = calloc(n + 1, sizeof(*list));
+	if (!list)
+		return false;
+	free((void *)s->all.should_resolve);
+	s->all.should_resolve = list;
+	for (uint32_t i = 0; i < s->n; i++)
+		for (uint32_t k = 0; k < s->streams[i].n_should_resolve; k++) {
+			list[s->all.n_should_resolve] = s->streams[i].should_resolve[k];
+			list[s->all.n_should_resolve++].of = s->streams[i].stream;
 		}
-	}
-	return all;
+	return true;
 }
 
-/*
- * Return a JSON object with the sums over all streams, under the keys that a single stream has.
- * Keys whose values cannot be added are left out. STREAMS is the array of the streams' objects.
- */
-static json_t *total_json(const struct stats *s, const struct input *in, const json_t *streams)
+/* Return the sums of what the reader counted in all streams of IN. */
+static struct input_stream sums_of(const struct input *in)
 {
-	static const char *const single[] = {"busiest", "sleeping_ns", "sleeping_share"};
-	CLEANUP(tally_deinit) struct tally total;
-	struct mprof_totals totals = {0};
-	uint64_t bytes = 0;
-	json_t *object;
+	struct input_stream sum = {.cut_bytes = in->cut_bytes};
 
-	tally_init(&total, 1);
-	for (unsigned int i = 0; i < s->n; i++) {
-		tally_join(&total, &s->tallies[i]);
-		totals.packets += in->stream[i].totals.packets;
-		totals.lost_packets += in->stream[i].totals.lost_packets;
-		totals.damages += in->stream[i].totals.damages;
-		totals.unproven += in->stream[i].totals.unproven;
-		totals.steps += in->stream[i].totals.steps;
-		if (in->stream[i].totals.step_ns > totals.step_ns)
-			totals.step_ns = in->stream[i].totals.step_ns;
-		bytes += in->stream[i].bytes;
+	for (unsigned int i = 0; i < in->streams; i++) {
+		const struct mprof_totals *totals = &in->stream[i].totals;
+
+		sum.totals.packets += totals->packets;
+		sum.totals.lost_packets += totals->lost_packets;
+		sum.totals.damages += totals->damages;
+		sum.totals.unknown_texts += totals->unknown_texts;
+		sum.totals.skipped_extras += totals->skipped_extras;
+		sum.totals.unproven += totals->unproven;
+		if (totals->step_ns > sum.totals.step_ns)
+			sum.totals.step_ns = totals->step_ns;
+		sum.bytes += in->stream[i].bytes;
 	}
-	object = total.failed ? NULL : tally_json(&total, &totals, bytes);
-	json_object_set_new(object, "cut_bytes", json_integer((json_int_t)in->cut_bytes));
-	for (unsigned int i = 0; i < ARRAY_SIZE(single); i++)
-		json_object_del(object, single[i]);
-	json_object_set_new(object, "should_resolve", all_expected(streams));
-	return object;
+	return sum;
 }
 
-/*
- * Return the answer as JSON, which the caller decrefs: the numbers of a single stream; or, for
- * several streams, the sums and an array with the numbers of each. Return NULL without memory.
- */
-static json_t *stats_json(struct stats *s, const struct input *in)
+/* Fill SUMMARY, which the caller deinits, from S and what IN counted. Return false without memory. */
+static bool summarize(struct summary *summary, struct stats *s, const struct input *in)
 {
-	json_t *array, *object;
+	const struct input_stream sum = sums_of(in);
 
-	if (!s->names)
-		return stream_json(s, in, 0);
-	array = json_array();
-	for (unsigned int i = 0; i < s->n; i++)
-		json_array_append_new(array, stream_json(s, in, i));
-	object = total_json(s, in, array);
-	json_object_set_new(object, "streams", array);
-	return object;
+	tally_init(&summary->tally, 1);
+	summary->streams = calloc(s->n, sizeof(*summary->streams));
+	if (!summary->streams)
+		return false;
+	for (; summary->n < s->n; summary->n++) {
+		tally_end(&s->tallies[summary->n]);
+		tally_join(&summary->tally, &s->tallies[summary->n]);
+		if (!report_tally(&summary->streams[summary->n], &s->tallies[summary->n], &in->stream[summary->n]))
+			return false;
+		summary->streams[summary->n].stream = s->names[summary->n];
+	}
+	if (summary->tally.failed || !report_tally(&summary->all, &summary->tally, &sum))
+		return false;
+	summary->all.several = summary->all.summed = true;
+	summary->all.streams = summary->streams;
+	summary->all.n_streams = summary->n;
+	return collect_should_resolve(summary);
+}
+
+/* Print REPORT as JSON. Return an exit code. */
+static int print_json(const struct mprof_statistics_report *report, struct timing *timing)
+{
+	struct mprof_json j = answer_output(timing);
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_statistics_write(report, &j);
+	answer_output_uncertainty(timing, &j);
+	return answer_output_end(&j);
+}
+
+static int print_report(const struct mprof_statistics_report *report, struct trace_args *from)
+{
+	from->timing.first = from->timing.period.first;
+	return from->ctl->json ? print_json(report, &from->timing) : stats_show(report, &from->timing);
 }
 
 static int stats_print(struct stats *s, struct trace_args *from)
 {
-	json_t *json;
-	int r;
+	CLEANUP(summary_deinit) struct summary several = {0};
+	CLEANUP(report_deinit) struct mprof_statistics_report one = {0};
 
 	/* Without an event no stream was added; show one with zeros. */
 	if (!s->n && stats_reserve(s, 1))
 		return say_memory();
-	json = stats_json(s, &from->in);
-	if (!json)
-		return say_memory();
-	from->timing.first = from->timing.period.first;
-	timing_json_walls(&from->timing, json);
-	timing_json_uncertainty(&from->timing, json);
-	r = from->ctl->json ? json_print(json) : stats_show(json, &from->timing);
-	json_decref(json);
-	return r;
+	if (s->names)
+		return summarize(&several, s, &from->in) ? print_report(&several.all, from) : say_memory();
+	tally_end(&s->tallies[0]);
+	return report_tally(&one, &s->tallies[0], &from->in.stream[0]) ? print_report(&one, from) : say_memory();
 }
 
 int cmd_stats(const struct ctl *ctl, int argc, char **argv)

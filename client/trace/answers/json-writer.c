@@ -62,12 +62,17 @@ static void put_walls(struct mprof_json *j)
 		}
 }
 
-void mprof_json_open(struct mprof_json *j, const char *key, char bracket)
+static void enter(struct mprof_json *j, char bracket)
 {
-	begin(j, key);
 	put(j, &bracket, 1);
 	j->times[j->depth++].has = 0;
 	j->filled = false;
+}
+
+void mprof_json_open(struct mprof_json *j, const char *key, char bracket)
+{
+	begin(j, key);
+	enter(j, bracket);
 }
 
 void mprof_json_close(struct mprof_json *j, char bracket)
@@ -99,6 +104,25 @@ void mprof_json_number(struct mprof_json *j, const char *key, int64_t value)
 
 	begin(j, key);
 	put(j, digits, (size_t)snprintf(digits, sizeof(digits), exact ? "%" PRId64 : "\"%" PRId64 "\"", value));
+}
+
+void mprof_json_real(struct mprof_json *j, const char *key, double value)
+{
+	char digits[40];
+	size_t n = (size_t)snprintf(digits, sizeof(digits), "%.17g", value), mantissa = strcspn(digits, "e"),
+	       at = mantissa;
+
+	begin(j, key);
+	put(j, digits, mantissa);
+	if (at == n) {
+		if (strspn(digits, "-0123456789") == n)
+			put(j, ".0", 2); /* a reader that tells integers from reals sees a real */
+		return;
+	}
+	/* The shortest exponent: 1e-7 and 1e20, not 1e-07 and 1e+20. */
+	put(j, "e-", digits[at + 1] == '-' ? 2 : 1);
+	at += 2 + strspn(digits + at + 2, "0");
+	put(j, digits + at, n - at);
 }
 
 /* Write the control character C with the shortest escape of JSON. */
@@ -144,15 +168,34 @@ static void put_shown(struct mprof_json *j, const char *text, size_t n)
 		put(j, "…", sizeof("…") - 1);
 }
 
-void mprof_json_text(struct mprof_json *j, const char *key, const char *text, size_t n)
+/* Write the N bytes at TEXT inside of a string. */
+static void put_part(struct mprof_json *j, const char *text, size_t n)
 {
-	begin(j, key);
-	put(j, "\"", 1);
 	if (j->shown)
 		put_shown(j, text, n);
 	else
 		put_text(j, text, n);
+}
+
+void mprof_json_text(struct mprof_json *j, const char *key, const char *text, size_t n)
+{
+	begin(j, key);
 	put(j, "\"", 1);
+	put_part(j, text, n);
+	put(j, "\"", 1);
+}
+
+void mprof_json_open_named(struct mprof_json *j, const char *of, const char *name, size_t n)
+{
+	begin(j, NULL);
+	put(j, "\"", 1);
+	if (of) {
+		put_part(j, of, strlen(of));
+		put(j, ": ", 2);
+	}
+	put_part(j, name, n);
+	put(j, "\": ", j->pretty ? 3 : 2);
+	enter(j, '{');
 }
 
 void mprof_json_word(struct mprof_json *j, const char *key, const char *text)

@@ -60,10 +60,17 @@ struct mprof_json {
 /* Begin and end an object, BRACKET '{' and '}', or an array, '[' and ']'. */
 MPROF_API void mprof_json_open(struct mprof_json *j, const char *key, char bracket);
 MPROF_API void mprof_json_close(struct mprof_json *j, char bracket);
+/*
+ * Begin an object whose key is the N bytes at NAME, with OF and ": " before it if OF is not NULL. A key is written as a text,
+ * so two names that are not UTF-8 can give the same key.
+ */
+MPROF_API void mprof_json_open_named(struct mprof_json *j, const char *of, const char *name, size_t n);
 
 MPROF_API void mprof_json_null(struct mprof_json *j, const char *key);
 MPROF_API void mprof_json_boolean(struct mprof_json *j, const char *key, bool value);
 MPROF_API void mprof_json_number(struct mprof_json *j, const char *key, int64_t value);
+/* Write VALUE, which is finite, with all its digits. */
+MPROF_API void mprof_json_real(struct mprof_json *j, const char *key, double value);
 /* Write the N bytes at TEXT as a string. */
 MPROF_API void mprof_json_text(struct mprof_json *j, const char *key, const char *text, size_t n);
 /* Write the terminated TEXT as a string, or null if it is NULL. */

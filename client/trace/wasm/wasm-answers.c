@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/statistics-report.h>
 #include <mprof/why-report.h>
 
 #include "answer-json.h"
+#include "thread-label.h"
 #include "wasm.h"
 
 /* A text that grows. */
@@ -97,4 +99,149 @@ char *wasm_thread_story(struct mprof_explanation *explanation, uint32_t thread)
 	struct mprof_json j = {.put = put, .context = &text, .shown = true};
 
 	return taken(&text, answer_put_story(&t, &j, NULL, mprof_explanation_thread(explanation, thread)));
+}
+
+#define COUNTERS_MAX	   65536u /* most counters of a trace that are sent to the page */
+#define SHOULD_RESOLVE_MAX 1000u
+
+/* The numbers of a range of time of a trace, and the lists of their report. */
+struct numbers {
+	const struct mprof_model_view *view;
+	char *const *streams; /* NULL of a single one */
+	struct mprof_statistics *statistics;
+	struct mprof_statistics_report_counter *counters;
+	struct mprof_statistics_report_thread *threads;
+	uint32_t n_threads;
+};
+
+static void numbers_deinit(struct numbers *n)
+{
+	mprof_statistics_free(n->statistics);
+	free(n->counters);
+	free(n->threads);
+}
+
+/* Return the text of string I of the view, or NULL if I is MPROF_NONE, and its length in *BYTES. */
+static const char *string_of(const struct mprof_model_view *v, uint32_t i, size_t *bytes)
+{
+	*bytes = i == MPROF_NONE ? 0 : v->strings[i].bytes;
+	if (i == MPROF_NONE)
+		return NULL;
+	return *bytes ? v->text + v->strings[i].offset : "";
+}
+
+static void add_counters(struct numbers *n, struct mprof_statistics_report *r)
+{
+	const struct mprof_statistics_counter *ranges = mprof_statistics_counters(n->statistics);
+	uint32_t most = n->view->n_counters < COUNTERS_MAX ? n->view->n_counters : COUNTERS_MAX;
+
+	for (uint32_t i = 0; i < most; i++) {
+		const struct mprof_counter *c = &n->view->counters[i];
+		struct mprof_statistics_report_counter *to = &n->counters[r->n_counters];
+
+		if (!ranges[i].samples)
+			continue;
+		to->of = n->streams ? n->streams[c->stream] : NULL;
+		to->name = string_of(n->view, c->name, &to->name_bytes);
+		to->range = ranges[i];
+		to->kind = c->kind;
+		r->n_counters++;
+	}
+	r->counters = n->counters;
+}
+
+/* Add THREAD of the view to the lists of N, with LABEL, a string or MPROF_NONE. */
+static struct mprof_statistics_report_thread *add_thread(struct numbers *n, uint32_t thread, uint32_t label)
+{
+	struct mprof_statistics_report_thread *to = &n->threads[n->n_threads++];
+	const struct mprof_thread *it = &n->view->threads[thread];
+
+	to->id = it->id;
+	to->of = n->streams ? n->streams[it->stream] : NULL;
+	to->label = string_of(n->view, label, &to->label_bytes);
+	to->type = it->type;
+	to->index = thread;
+	return to;
+}
+
+static void add_busiest(struct numbers *n, struct mprof_statistics_report *r)
+{
+	const struct mprof_statistics_thread *list = mprof_statistics_busiest(n->statistics);
+
+	r->busiest = n->threads + n->n_threads;
+	for (; r->n_busiest < r->all.busiest; r->n_busiest++)
+		add_thread(n, list[r->n_busiest].thread, list[r->n_busiest].label)->running_ns =
+			list[r->n_busiest].running_ns;
+}
+
+static void add_should_resolve(struct numbers *n, struct mprof_statistics_report *r)
+{
+	r->should_resolve = n->threads + n->n_threads;
+	for (uint32_t i = 0; i < n->view->n_expectations && i < SHOULD_RESOLVE_MAX; i++) {
+		const struct mprof_expectation *e = &n->view->expectations[i];
+		uint32_t label = thread_label(n->view, e->thread);
+		struct mprof_statistics_report_thread *to =
+			add_thread(n, e->thread, label != MPROF_NONE ? label : thread_label(n->view, e->final));
+
+		to->index = e->final;
+		to->resolved = n->view->threads[e->final].flags & MPROF_THREAD_RESOLVED;
+		r->n_should_resolve++;
+	}
+}
+
+/* Sum up in R what the loader counted. If the range is the WHOLE trace, the numbers of events are exact, too. */
+static void add_totals(const struct loader *l, struct mprof_statistics_report *r, uint32_t streams, bool whole)
+{
+	if (whole)
+		memset(r->all.events_by_type, 0, sizeof(r->all.events_by_type));
+	for (uint32_t i = 0; i < streams; i++) {
+		struct loader_counts c;
+
+		loader_counts(l, i, &c);
+		r->bytes += c.bytes;
+		r->packets += c.packets;
+		r->lost_packets += c.lost_packets;
+		r->damages += c.damages;
+		r->unknown_texts += c.unknown_texts;
+		r->skipped_extras += c.skipped_extras;
+		r->unproven_events += c.unproven;
+		r->clock_back_ns = c.step_ns > r->clock_back_ns ? c.step_ns : r->clock_back_ns;
+		for (size_t id = 0; whole && id < MPROF_EVENT_IDS; id++)
+			r->all.events_by_type[id] += c.events_by_type[id];
+	}
+}
+
+/* Return whether the range from FROM to TO holds the whole trace. */
+static bool holds_all(const struct mprof_model_view *v, uint64_t from, uint64_t to)
+{
+	for (uint32_t i = 0; i < v->n_streams; i++)
+		if (v->streams[i].events && (v->streams[i].start < from || v->streams[i].end > to))
+			return false;
+	return true;
+}
+
+char *wasm_statistics(const struct loader *l, char *const *streams, uint64_t from, uint64_t to)
+{
+	struct numbers n = {.view = mprof_model_view(loader_model(l)), .streams = streams};
+	struct mprof_statistics_report r = {.several = n.view->n_streams > 1, .indexed = true};
+	struct growing text = {0};
+	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+
+	n.statistics = mprof_statistics_new(n.view, from, to);
+	n.counters = calloc((size_t)n.view->n_counters + 1, sizeof(*n.counters));
+	n.threads = calloc(MPROF_STATISTICS_BUSIEST + SHOULD_RESOLVE_MAX, sizeof(*n.threads));
+	if (!n.statistics || !n.counters || !n.threads) {
+		numbers_deinit(&n);
+		return NULL;
+	}
+	r.all = *mprof_statistics_totals(n.statistics);
+	add_totals(l, &r, n.view->n_streams, holds_all(n.view, from, to));
+	add_counters(&n, &r);
+	add_busiest(&n, &r);
+	add_should_resolve(&n, &r);
+	mprof_json_open(&j, NULL, '{');
+	mprof_statistics_write(&r, &j);
+	mprof_json_close(&j, '}');
+	numbers_deinit(&n);
+	return taken(&text, MPROF_OK);
 }

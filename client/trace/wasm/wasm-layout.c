@@ -10,7 +10,6 @@
 #include <mprof/area.h>
 #include <mprof/diff.h>
 #include <mprof/scene.h>
-#include <mprof/statistics.h>
 
 #include "array.h"
 #include "loader.h"
@@ -354,34 +353,6 @@ static const struct place places[] = {
 	FIELD(mprof_area_totals, lost_packets),
 	FIELD(mprof_area_totals, groups),
 	FIELD(mprof_area_totals, threads),
-	STRUCT(mprof_statistics_thread),
-	FIELD(mprof_statistics_thread, running_ns),
-	FIELD(mprof_statistics_thread, thread),
-	FIELD(mprof_statistics_thread, label),
-	STRUCT(mprof_statistics_counter),
-	FIELD(mprof_statistics_counter, samples),
-	FIELD(mprof_statistics_counter, first),
-	FIELD(mprof_statistics_counter, last),
-	FIELD(mprof_statistics_counter, min),
-	FIELD(mprof_statistics_counter, max),
-	FIELD(mprof_statistics_counter, sum),
-	FIELD(mprof_statistics_counter, rate_per_s),
-	FIELD(mprof_statistics_counter, first_ns),
-	FIELD(mprof_statistics_counter, last_ns),
-	STRUCT(mprof_statistics_totals),
-	FIELD(mprof_statistics_totals, events_by_type),
-	FIELD(mprof_statistics_totals, threads_by_type),
-	FIELD(mprof_statistics_totals, created),
-	FIELD(mprof_statistics_totals, preexisting),
-	FIELD(mprof_statistics_totals, labels),
-	FIELD(mprof_statistics_totals, collections),
-	FIELD(mprof_statistics_totals, collecting_ns),
-	FIELD(mprof_statistics_totals, longest_ns),
-	FIELD(mprof_statistics_totals, running_ns),
-	FIELD(mprof_statistics_totals, sleeping_ns),
-	FIELD(mprof_statistics_totals, first_ns),
-	FIELD(mprof_statistics_totals, last_ns),
-	FIELD(mprof_statistics_totals, busiest),
 	STRUCT(mprof_mem_info),
 	FIELD(mprof_mem_info, rate),
 	FIELD(mprof_mem_info, start_us),

@@ -62,6 +62,11 @@ const char *wasm_layout(void);
 char *wasm_why(const struct loader *l, const struct mprof_why *why, const struct mprof_waits *waits,
 	       struct mprof_explanation *explanation, char *const *streams, uint32_t thread);
 char *wasm_thread_story(struct mprof_explanation *explanation, uint32_t thread);
+/*
+ * The same of `mprofctl stats`, from FROM to TO, ns on the model's time line. If that is the whole trace, the numbers of events are
+ * exact; for a part only the events that the model keeps are counted.
+ */
+char *wasm_statistics(const struct loader *l, char *const *streams, uint64_t from, uint64_t to);
 
 /* ---- memory profiles ---- */
 

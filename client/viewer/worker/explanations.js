@@ -66,9 +66,15 @@ export class Explanations {
 		return this.waits_;
 	}
 
+	/** Return the address of the streams' names for a C function, which this object frees; 0 of a single stream. */
+	streamNames() {
+		if (this.trace.names.length > 1) this.namesAt ||= this.#names();
+		return this.namesAt;
+	}
+
 	/** Return the address of the struct mprof_explanation, which makes sentences. */
 	#sentences() {
-		if (this.trace.names.length > 1) this.namesAt ||= this.#names();
+		this.streamNames();
 		this.explanation ||= need(this.wasm.c.mprof_explanation_new(this.trace.model, this.#why(), this.namesAt) >>> 0);
 		return this.explanation;
 	}

@@ -6,7 +6,7 @@
 import {Pointed} from "./pointed-marks.js";
 import {compare} from "./compare.js";
 import {Area} from "./area.js";
-import {RangeStatistics} from "./range-statistics.js";
+import {rangeStatistics} from "./range-statistics.js";
 import {Scene} from "./scene.js";
 import {Explanations} from "./explanations.js";
 import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, counterKind, decoder, names} from "./wasm.js";
@@ -30,7 +30,6 @@ export class Trace {
 		if (!this.loader) throw new Error(OUT_OF_MEMORY);
 		this.model = 0; // address of struct mprof_model_view; 0 before finish()
 		this.explanations = new Explanations(this);
-		this.rangeStatistics = new RangeStatistics(this);
 		this.area = new Area(this);
 		this.scene = new Scene(this);
 	}
@@ -386,7 +385,7 @@ export class Trace {
 
 	/** Return the answer of engine.stats(). */
 	stats(from, to) {
-		return this.rangeStatistics.stats(from, to);
+		return rangeStatistics(this, from, to);
 	}
 
 	/** Return the answer of engine.groups(). */
