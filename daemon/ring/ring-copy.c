@@ -72,6 +72,35 @@ static int order_limit(struct ring *ring, struct ring_mark *limit, bool *unprove
 }
 
 /*
+ * Return a sum of the N bytes at BYTES. A writer that wants two contents to have the same sum finds them, and loses
+ * events of its own ring.
+ */
+static uint64_t ring_sum(const uint8_t *bytes, uint32_t n)
+{
+	uint64_t sum = n;
+
+	for (; n >= 8; bytes += 8, n -= 8) {
+		sum = (sum ^ mprof_load64(bytes)) * 0x9e3779b97f4a7c15u;
+		sum ^= sum >> 32;
+	}
+	for (; n; bytes++, n--)
+		sum = (sum ^ *bytes) * 0x100000001b3u;
+	return sum;
+}
+
+int ring_copied_check(const struct ring *ring, const struct ring_slot *slot)
+{
+	const struct ring_cursor *cursor = &ring->cursor;
+	uint8_t bytes[RING_SUMMED_MAX];
+
+	if (!cursor->summed || cursor->offset <= MPROF_PACKET_HEADER_BYTES)
+		return 0;
+	if (!ring->memory->load(ring->memory, slot->at + cursor->offset - cursor->summed, bytes, cursor->summed))
+		return RING_E_GONE;
+	return ring_sum(bytes, cursor->summed) == cursor->sum ? 0 : STEP_OVERWRITTEN;
+}
+
+/*
  * Check, after its bytes were copied, that packet SEQUENCE in SLOT still has this count and the
  * first timestamp FIRST. The count is loaded last, because mirage-profile changes the count first
  * when it reuses a slot. mprofd's recorder changes the size first, then the timestamp. Return 0,
@@ -79,18 +108,17 @@ static int order_limit(struct ring *ring, struct ring_mark *limit, bool *unprove
  */
 static int still_there(struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first)
 {
+	/* Size 240: the slot is being reused. In the active packet it may also be half of a size. */
+	const bool left = sequence != ring->writer.active;
 	uint64_t first_now;
-	uint16_t low, high, count;
+	uint16_t low = 0, high = 0, count;
 
 	if (!ring_first_load(ring, slot, &first_now) ||
-	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_low), &low) ||
-	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_high), &high) ||
+	    (left && !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_low), &low)) ||
+	    (left && !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_high), &high)) ||
 	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count))
 		return RING_E_GONE;
-	/*
-	 * Size 240: the slot is being reused. In the active packet it may also be half of a size.
-	 */
-	if (sequence != ring->writer.active && low == MPROF_PACKET_EMPTY_BITS && high == 0)
+	if (left && low == MPROF_PACKET_EMPTY_BITS && high == 0)
 		return STEP_LAPPED;
 	return count == (uint16_t)sequence && first_now == first ? 0 : STEP_LAPPED;
 }
@@ -98,8 +126,10 @@ static int still_there(struct ring *ring, uint64_t sequence, const struct ring_s
 int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence, struct ring_chunk *chunk)
 {
 	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	uint32_t summed;
+	uint64_t sum;
 	uint8_t *to;
-	int r;
+	int r = 0;
 
 	to = sink->reserve(sink, chunk->length, chunk->tail);
 	if (!to)
@@ -110,21 +140,34 @@ int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence
 	chunk->clock = chunk->clock || (chunk->tail && slot->clock);
 	if (chunk->length && !ring->memory->load(ring->memory, slot->at + chunk->offset, to, chunk->length))
 		r = RING_E_GONE;
-	else
-		r = still_there(ring, sequence, slot, slot->first);
+	else if (sequence == ring->cursor.sequence && chunk->offset == ring->cursor.offset)
+		r = ring_copied_check(ring, slot);
+	/* After all other loads: a slot that is reused is no slot whose bytes a faulty writer has changed. */
+	if (r == 0 || r == STEP_OVERWRITTEN) {
+		int changed = still_there(ring, sequence, slot, slot->first);
+
+		r = changed ? changed : r;
+	}
 	if (r) {
 		ring->counters.dropped++;
 		sink->drop(sink);
 		return r;
 	}
 	chunk->copied = moment_now();
+	summed = chunk->length < RING_SUMMED_MAX ? chunk->length : RING_SUMMED_MAX;
+	sum = ring_sum(to + chunk->length - summed, summed);
 	sink->chunk(sink, chunk);
+	if (summed && !chunk->tail) {
+		ring->cursor.summed = (uint16_t)summed;
+		ring->cursor.sum = sum;
+	}
 	return 0;
 }
 
 /*
  * Copy the packet at the cursor from the cursor to the offset TO, and move the cursor there. LAST: the
- * packet is complete at TO. UNPROVEN: the bytes may be false. Return as ring_copy_piece().
+ * packet is complete at TO. UNPROVEN: the bytes may be false. Return as ring_copy_piece(). The function
+ * moves the cursor's offset; ring_copy_piece() has moved the sum.
  */
 static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, bool last, bool unproven)
 {
@@ -223,6 +266,12 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 			 */
 			ring_return_to(ring, ring->cursor.sequence);
 			return STEP_AGAIN;
+		}
+		if (r == STEP_OVERWRITTEN) {
+			r = ring_declare(ring, sink, ring->cursor.sequence + 1, 1, false, RING_GAP_DAMAGED);
+			if (r)
+				return r;
+			continue;
 		}
 		if (r)
 			return r;

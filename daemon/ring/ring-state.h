@@ -11,6 +11,8 @@ enum step {
 	STEP_AGAIN,	    /* the packet must be followed from its beginning again */
 	/* A slot does not hold the packet that was followed: find the writer with ring_resync(). */
 	STEP_LAPPED,
+	/* The writer has written over bytes before the cursor: what it wrote there is lost. */
+	STEP_OVERWRITTEN,
 };
 
 struct sweep {
@@ -77,10 +79,17 @@ int ring_step(struct ring *ring, uint64_t now);
 /* ring-copy.c */
 /*
  * Copy bytes of packet SEQUENCE and pass them to SINK. The caller sets the offset, the length and
- * the flags of CHUNK; this function sets its other fields. Return 0, RING_E_FULL, RING_E_GONE or
- * STEP_LAPPED (the packet changed during the copy, so the copy was dropped).
+ * the flags of CHUNK; this function sets its other fields. Return 0, RING_E_FULL, RING_E_GONE,
+ * STEP_LAPPED (the packet changed during the copy, so the copy was dropped) or STEP_OVERWRITTEN (the
+ * copy begins at the cursor, and the bytes before the cursor are not those that were copied; the
+ * copy was dropped).
  */
 int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence, struct ring_chunk *chunk);
+/*
+ * Check that the bytes before the cursor, which is in the packet in SLOT, are still those that were copied. Return 0,
+ * STEP_OVERWRITTEN or RING_E_GONE.
+ */
+int ring_copied_check(const struct ring *ring, const struct ring_slot *slot);
 /*
  * Declare all bytes from the cursor to the beginning of packet NEXT lost, as a gap of PACKETS, and
  * move the cursor there. Return 0 or RING_E_FULL.

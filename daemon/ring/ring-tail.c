@@ -114,6 +114,9 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
  */
 static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark *at, uint32_t end)
 {
+	/* A dead writer may have set the size back and come exactly to the cursor again. */
+	if (ring->dead && at->offset == end && at->sequence == ring->cursor.sequence && end == ring->cursor.offset)
+		return ring_copied_check(ring, &ring->slots[ring_slot_of(ring, at->sequence)]);
 	while (at->offset < end) {
 		uint32_t left = end - at->offset;
 		struct ring_chunk chunk = {
@@ -133,7 +136,7 @@ static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark
 }
 
 /*
- * Declare a packet of a dead ring that cannot be copied as lost. Only this function declares a loss
+ * Declare a packet of a dead ring, or its bytes from *AT on, as lost. Only this function declares a loss
  * behind the cursor. Return false if the sink has no room.
  */
 static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
@@ -150,6 +153,23 @@ static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
 	return sink->gap(sink, &gap);
 }
 
+/*
+ * Return whether the writer of a dead ring ended packet SEQUENCE before the cursor: it has set the size back, so events
+ * that it wrote after that lie before the cursor, and are not copied.
+ */
+static bool ended_before_cursor(struct ring *ring, uint64_t sequence)
+{
+	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	uint32_t end = slot->final;
+	struct ring_header h;
+
+	if (sequence != ring->cursor.sequence || slot->damaged)
+		return false;
+	if (sequence == ring->writer.active && !ring_header_load(ring, slot, &h))
+		end = dead_end(ring, slot, &h);
+	return end && end < ring->cursor.offset;
+}
+
 int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ring_mark *at)
 {
 	if (ring_mark_before(*at, ring_cursor_mark(ring)))
@@ -164,6 +184,11 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 
 		if (r == 0)
 			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);
+		if (r == 0 && dead && ended_before_cursor(ring, at->sequence) && !tail_lost(sink, at))
+			return RING_E_FULL;
+		/* The rest of the packet at the cursor is lost. The cursor goes behind it. */
+		if (r == STEP_OVERWRITTEN)
+			r = ring_declare(ring, sink, at->sequence + 1, 1, false, RING_GAP_DAMAGED);
 		if (r == STEP_LAPPED && !dead)
 			return 0; /* the writer has moved on meanwhile: these bytes are no tail any more */
 		if (r == STEP_LAPPED && !tail_lost(sink, at))

@@ -22,7 +22,9 @@
  *     that two later events have begun, and a single writer nests at most one event in another (a GC
  *     event). The bytes are loaded after that proof, and count and first timestamp again after the
  *     bytes; if either has changed, the copy is dropped.
- *  5. All bytes that the cursor passes without handing them over are declared as a gap.
+ *  5. All bytes that the cursor passes without handing them over are declared as a gap. If a faulty writer
+ *     has set a packet's size back and written over bytes before the cursor, the bytes there are not those
+ *     that were copied (ring_sum()): the rest of the packet is a gap.
  *
  * tests/model checks these rules against a writer that makes its stores one by one.
  */
@@ -183,7 +185,9 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 
 bool ring_pending(const struct ring *ring)
 {
-	return ring->writer.active > ring->cursor.sequence || ring->writer.seen > ring->cursor.offset;
+	/* The cursor is behind the active packet if the rest of that packet was declared lost. */
+	return ring->writer.active > ring->cursor.sequence ||
+	       (ring->writer.active == ring->cursor.sequence && ring->writer.seen > ring->cursor.offset);
 }
 
 uint64_t ring_oldest(const struct ring *ring)

@@ -1820,6 +1820,9 @@ static void test_dead_smaller(void)
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.tail, GUEST_EVENT);
+	/* If events were written after the size fell, they are lost. */
+	CHECK_EQ_UINT(g.n_gaps, 1);
+	CHECK_EQ_UINT(g.gaps[0].after_offset, 30 + 5 * GUEST_EVENT);
 }
 
 static void test_left(void)

@@ -150,11 +150,16 @@ struct ring_counters {
 /*
  * The cursor. All bytes before it were handed over or declared lost. Only ring_rewind() moves it
  * back. FIRST is valid if OFFSET is behind the packet header, TAKEN_FIRST if HAS_TAKEN_FIRST.
+ * SUM is the sum (ring_sum()) of the SUMMED bytes before the cursor, as they were copied; SUMMED is 0 if they are not
+ * known, and at most RING_SUMMED_MAX.
  */
+#define RING_SUMMED_MAX 128u
 struct ring_cursor {
 	uint64_t sequence;
 	uint32_t offset;
 	bool has_taken_first;
+	uint16_t summed;
+	uint64_t sum;
 	uint64_t first;	      /* first timestamp of the packet at the cursor */
 	uint64_t taken_first; /* first timestamp of the packet that was taken before that packet */
 };

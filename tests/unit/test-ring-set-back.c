@@ -1,0 +1,117 @@
+/*
+ * A faulty writer that sets a packet's size back, and writes over events that were copied.
+ *
+ * Random histories: a guest writes events and sets a size back, and the reader polls now and then. Each event has a
+ * time of its own. An event that the guest takes back before it was copied is written again with the same time, so
+ * it does not count as lost. All others are handed over, or a gap tells that some are lost; the sink of ring-guest.h
+ * checks that events without a gap between them have consecutive times.
+ */
+#include <stdlib.h>
+
+#include "ring-guest.h"
+
+#define HISTORIES 4000u
+#define SMALL	  300u	 /* bytes of a packet of 15 events */
+#define LARGE	  20000u /* bytes of a packet whose size has a high half */
+
+static struct guest g;
+static uint64_t state;
+
+static uint32_t draw(uint32_t below)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % below;
+}
+
+/* Set the active packet's size back by up to MOST events. */
+static void set_back(uint32_t most)
+{
+	const struct ring_cursor *cursor = &g.ring.cursor;
+	uint32_t events = (g.used - MPROF_PACKET_HEADER_BYTES) / GUEST_EVENT, back;
+
+	if (events < 2) /* a ring whose size becomes 240 is taken for a new one */
+		return;
+	back = 1 + draw(events <= most ? events - 1 : most);
+	g.used -= back * GUEST_EVENT;
+	guest_size(&g, g.sequence, g.used);
+	/* The guest writes the events again that it took back before they were copied. */
+	if (g.sequence > cursor->sequence)
+		g.time -= back;
+	else if (g.sequence == cursor->sequence && g.used >= cursor->offset)
+		g.time -= back;
+	else if (g.sequence == cursor->sequence && cursor->offset < g.used + back * GUEST_EVENT)
+		g.time -= (g.used + back * GUEST_EVENT - cursor->offset) / GUEST_EVENT;
+}
+
+/* Write EVENTS events. POLLS: the reader polls after one of so many events; 0 = never. */
+static void write_events(uint32_t events, uint32_t polls)
+{
+	while (events--) {
+		guest_event(&g);
+		if (polls && draw(polls) == 0)
+			CHECK_EQ_INT(guest_poll(&g), 0);
+	}
+}
+
+/* Check that each event was handed over, or that a gap tells of a loss. Return whether one does. */
+static bool check_all_declared(uint64_t history)
+{
+	const uint64_t written = g.time - 1000, handed = (g.handed + g.tail) / GUEST_EVENT;
+
+	if (!CHECK(written <= handed || g.n_gaps > 0))
+		fprintf(stderr, "history %llu: %llu events of %llu are lost without a gap\n",
+			(unsigned long long)history, (unsigned long long)(written - handed),
+			(unsigned long long)written);
+	return g.n_gaps > 0;
+}
+
+/* Let the guest set sizes back in history HISTORY, if FAULTY. Return whether a gap tells of a loss. */
+static bool play(uint64_t history, bool faulty)
+{
+	const bool large = history % 4 == 0;
+	struct ring_mark at = {0};
+
+	state = history;
+	guest_new(&g, 4 + draw(3), large ? LARGE : SMALL);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	if (large)
+		guest_write_to(&g, 0, 100 + draw(900));
+	write_events(1 + draw(30), 1);
+	if (faulty)
+		set_back(20);
+	if (draw(3) == 0)
+		CHECK_EQ_INT(guest_poll(&g), 0);
+	/*
+	 * A large packet whose size fell by few events looks as if the guest died between the stores of the two
+	 * halves. Nothing tells the two apart before the guest has written as many events again.
+	 */
+	write_events((large ? 22 : 0) + draw(20), draw(2) ? 1 : 0);
+	write_events(draw(8), 3);
+	ring_set_dead(&g.ring, true);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	return check_all_declared(history);
+}
+
+static void test_set_back(void)
+{
+	unsigned declared = 0;
+
+	for (uint64_t history = 0; history < HISTORIES && !check_count()->failed; history++)
+		declared += play(history, true);
+	CHECK(declared > HISTORIES / 10);
+}
+
+static void test_healthy(void)
+{
+	for (uint64_t history = 0; history < HISTORIES; history++)
+		CHECK(!play(history, false));
+}
+
+int main(void)
+{
+	CHECK_RUN(test_healthy);
+	CHECK_RUN(test_set_back);
+	ring_detach(&g.ring);
+	return check_done();
+}
