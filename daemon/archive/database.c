@@ -370,7 +370,7 @@ bool database_commits_hold(const struct database_commits *c, sqlite3 *db)
 
 void database_commits_begin(struct database_commits *c, sqlite3 *db)
 {
-	c->known = index_header(db, c->index);
+	c->known = sqlite3_txn_state(db, "main") == SQLITE_TXN_NONE && index_header(db, c->index);
 }
 
 void database_commits_note(struct database_commits *c, int64_t number)

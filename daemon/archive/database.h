@@ -83,7 +83,11 @@ struct database_commits {
 };
 /* Return true if nothing was committed since C was noted. */
 bool database_commits_hold(const struct database_commits *c, sqlite3 *db);
-/* Begin to note: call it before PRAGMA data_version, and database_commits_note() with its answer. */
+/*
+ * Begin to note: call it before PRAGMA data_version, and database_commits_note() with its answer. While a transaction of
+ * DB is open, data_version is that of the transaction's snapshot, and the index may be newer: such an answer is for this
+ * call alone, and C knows nothing after it.
+ */
 void database_commits_begin(struct database_commits *c, sqlite3 *db);
 void database_commits_note(struct database_commits *c, int64_t number);
 /*

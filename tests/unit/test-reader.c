@@ -120,6 +120,35 @@ static void test_version(void)
 	fixture_deinit(&f);
 }
 
+/*
+ * A version that is asked for within a transaction is that of the transaction's snapshot. Behind the transaction the
+ * version is that of the newest commit, although nothing was committed since the question.
+ */
+static void test_version_in_transaction(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_version before, inside, after;
+	struct reader_packet page[1];
+	struct fixture f;
+	size_t n = 1;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_version(r, &before), 0);
+	CHECK_EQ_INT(reader_begin(r), 0);
+	CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, false, page, &n), 0);
+	fixture_packet(&f, 5, 1, 5030, 1000);
+	CHECK_EQ_INT(reader_version(r, &inside), 0);
+	CHECK_EQ_INT(inside.commits, before.commits);
+	reader_end(r);
+	CHECK_EQ_INT(reader_version(r, &after), 0);
+	CHECK(after.commits != before.commits);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
 /* The reader detects that nothing was committed without a call of SQLite. */
 static void test_commits_noted(void)
 {
@@ -565,6 +594,7 @@ int main(void)
 	CHECK_RUN(test_newer);
 	CHECK_RUN(test_replaced);
 	CHECK_RUN(test_version);
+	CHECK_RUN(test_version_in_transaction);
 	CHECK_RUN(test_commits_noted);
 	CHECK_RUN(test_pieces);
 	CHECK_RUN(test_packets_summed);
