@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -36,6 +37,25 @@ int space_free(const struct store *s, uint64_t *bytes)
 		return -errno;
 	*bytes = (uint64_t)st.f_bavail * st.f_frsize;
 	return 0;
+}
+
+bool space_is_small(const struct store *s, uint64_t want, char *sentence, size_t size)
+{
+	const unsigned mib = 20;
+	struct statvfs st;
+	uint64_t bytes;
+
+	if (fstatvfs(s->directory_fd, &st) < 0)
+		return false;
+	bytes = (uint64_t)st.f_blocks * st.f_frsize;
+	if (!bytes || bytes > want)
+		return false;
+	snprintf(sentence, size,
+		 "the file system of %s has %llu MiB in all, and free-space, twice wal-limit and reserve are %llu MiB: "
+		 "what "
+		 "is archived is soon deleted; lower them, or give the archive a larger file system",
+		 s->directory, (unsigned long long)(bytes >> mib), (unsigned long long)(want >> mib));
+	return true;
 }
 
 bool space_suffices(const struct store *s)

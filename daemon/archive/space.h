@@ -3,6 +3,7 @@
 #define ARCHIVE_SPACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct store;
@@ -15,6 +16,12 @@ bool space_is_limited(void);
 
 /* Set *BYTES to the free bytes of the file system. Return 0 or -errno. */
 int space_free(const struct store *s, uint64_t *bytes);
+/*
+ * Return whether the file system has no more than WANT bytes in all, which are those that are to stay free: whatever is
+ * archived is then deleted soon. Write a sentence that says so to SENTENCE (SIZE bytes). If the file system does not
+ * say its size, return false.
+ */
+bool space_is_small(const struct store *s, uint64_t want, char *sentence, size_t size);
 /*
  * After ARCHIVE_E_FULL: return whether there is enough space to go on, which is twice the limit of
  * the write-ahead log, or an eighth of a small disk. With less the disk would be full again at

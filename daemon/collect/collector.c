@@ -6,6 +6,7 @@
 #include "collector.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #include "control.h"
 #include "log.h"
+#include "space.h"
 #include "store.h"
 
 #define BATCH_NS      (10 * NS_PER_MS) /* time for tasks in one go, before other events are handled */
@@ -159,12 +161,15 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 		.level = FLUSH_LEVEL,
 	};
 	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
+	char small[PATH_MAX + 256];
 	int r;
 
 	mkdir(state, 0750); /* if systemd-tmpfiles did not create it; opening the archive reports an error */
 	r = archive_writer_open(&w, state, &options, sentence, size);
 	if (r)
 		return r < 0 ? r : -EIO;
+	if (space_is_small(archive_writer_store(w), config_smallest_space(c->config), small, sizeof(small)))
+		log_warning("%s", small);
 	r = archive_writer_last_ids(w, &c->shared.last_run, &c->shared.last_stream, &c->shared.last_capture);
 	if (r == 0)
 		r = archive_writer_resume(w, collector_resume_add, c);

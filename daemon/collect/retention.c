@@ -128,7 +128,7 @@ static int delete_packets(void *context, uint64_t want, bool *more)
 
 bool retention_make_room(struct retention *retention)
 {
-	uint64_t want = config_free_space(retention->config) + retention->config->reserve_bytes;
+	uint64_t want = config_smallest_space(retention->config);
 
 	retention->full =
 		!space_make(archive_writer_store(retention->w), want, BATCHES_ROOM, delete_packets, retention);

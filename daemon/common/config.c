@@ -678,6 +678,11 @@ uint64_t config_free_space(const struct config *c)
 	return c->free_space_bytes + 2 * c->wal_limit_bytes;
 }
 
+uint64_t config_smallest_space(const struct config *c)
+{
+	return config_free_space(c) + c->reserve_bytes;
+}
+
 struct policy config_policy(const struct config *c, const char *name)
 {
 	struct policy policy = {

@@ -139,6 +139,8 @@ bool config_any_vcpu(const struct config *c);
  * log may grow to twice its limit before a checkpoint.
  */
 uint64_t config_free_space(const struct config *c);
+/* Return the same with the reserve file: on a file system that is no larger nothing can be kept. */
+uint64_t config_smallest_space(const struct config *c);
 
 /* Return the policy for the guest NAME. */
 struct policy config_policy(const struct config *c, const char *name);

@@ -408,7 +408,7 @@ static int delete_step(void *context, uint64_t want, bool *more)
 
 static bool make_space(struct commit_thread *c)
 {
-	uint64_t want = config_free_space(c->config) + c->config->reserve_bytes;
+	uint64_t want = config_smallest_space(c->config);
 
 	return space_make(memtraces_store(c->w), want, UINT_MAX, delete_step, c);
 }
@@ -504,6 +504,7 @@ int commit_thread_start(struct commit_thread **ap, const char *state, const stru
 		.level = LEVEL_USUAL,
 	};
 	CLEANUP(commit_thread_stopp) struct commit_thread *a = calloc(1, sizeof(*a));
+	char small[PATH_MAX + 256];
 	int r;
 
 	if (!a)
@@ -516,6 +517,8 @@ int commit_thread_start(struct commit_thread **ap, const char *state, const stru
 	a->purging = true;
 	batch_init(&a->batch);
 	r = memtraces_open(&a->w, state, &options, sentence, size);
+	if (r == 0 && space_is_small(memtraces_store(a->w), config_smallest_space(config), small, sizeof(small)))
+		log_warning("%s", small);
 	if (r == 0)
 		r = settle(a->w, last_id);
 	if (r == 0)

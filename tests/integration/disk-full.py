@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -129,6 +130,21 @@ class Full(daemons.Case):
         gaps = self.end(d, writer)
         self.assertEqual(len(d.run_list("guest")), 1)
         self.assertLessEqual({gap["reason"] for gap in gaps}, {"disk", "queue", "lapped", "restart"})
+
+    def test_small_disk(self):
+        """A file system that is no larger than what is to stay free is told at the start, before anything is deleted."""
+        self.disk(128)
+        told = "the file system of .*/(?:archive|memtraces) has 128 MiB in all, and free-space, twice wal-limit and reserve are 448 MiB"
+        d = self.enterContext(daemons.Daemons(""))
+        d.start()
+        self.assertRegex(d.said(), told)
+        d.start_sink()
+        d.wait(lambda: len(re.findall(told, d.said())) == 2)
+        d.stop_collector()
+        d.configure(CONFIG.format(free="1M", reserve="1M"))
+        d.start_collector()
+        d.wait(lambda: d.ask("/readyz")[0] == 200)
+        self.assertEqual(len(re.findall("the file system of", d.said())), 2)
 
     def test_full_at_the_start(self):
         self.disk(4)
