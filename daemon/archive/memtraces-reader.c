@@ -44,10 +44,14 @@ static const char *const sql[M_STATEMENTS] = {
 	[M_RECORDING] = "SELECT " COLUMNS " FROM recordings WHERE state = 'recording' AND run IS NOT NULL AND "
 			"sees(name) ORDER BY id",
 	[M_ONE] = "SELECT " COLUMNS " FROM recordings WHERE id = ?1 AND state <> 'deleted' AND sees(name)",
-	[M_AT] = "SELECT id FROM recordings WHERE run = ?1 AND state <> 'deleted' AND sees(name) AND " STAMP_FOLLOWS(
-		"?2", "?3", "recordings.began_mono", "recordings.began_real",
-		"0") " AND (ended_real IS NULL OR " STAMP_FOLLOWS("recordings.ended_mono", "recordings.ended_real",
-								  "?2", "?3", "?4") ") ORDER BY id DESC LIMIT 1",
+	/* A guest may begin recordings without end, and each is compared with each period of the clocks. */
+	[M_AT] =
+		"SELECT id FROM recordings WHERE run = ?1 AND id >= coalesce((SELECT id FROM recordings WHERE run = ?1 "
+		"ORDER BY id DESC LIMIT 1 OFFSET ?5), 0) AND state <> 'deleted' AND sees(name) AND " STAMP_FOLLOWS(
+			"?2", "?3", "recordings.began_mono", "recordings.began_real",
+			"0") " AND (ended_real IS NULL OR " STAMP_FOLLOWS("recordings.ended_mono",
+									  "recordings.ended_real", "?2", "?3",
+									  "?4") ") ORDER BY id DESC LIMIT 1",
 	[M_CHECK] = "SELECT bytes = coalesce((SELECT offset + length FROM pieces WHERE recording = ?1 "
 		    "ORDER BY offset DESC LIMIT 1), 0) FROM recordings WHERE id = ?1",
 	[M_PIECE] = "SELECT offset, length, codec, data, checksum, id <= (SELECT pieces FROM unchecked) "
@@ -276,7 +280,8 @@ int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, 
 int memtraces_at(struct memtraces_reader *r, int64_t run, struct moment when, uint64_t grace, int64_t *id)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int rc = get(r, M_AT, VALUES(run, (int64_t)when.mono, (int64_t)when.real, (int64_t)grace), &s);
+	int rc = get(r, M_AT, VALUES(run, (int64_t)when.mono, (int64_t)when.real, (int64_t)grace, MEMTRACES_LOOKED - 1),
+		     &s);
 
 	if (rc == 0)
 		rc = statement_step(&r->statements, s);

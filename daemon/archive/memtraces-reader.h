@@ -54,9 +54,11 @@ int memtraces_recording(struct memtraces_reader *r, memtraces_call *call, void *
 int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, void *context);
 /* The GRACE for a capture, ns: the recording of a guest that crashed ends shortly before its capture. */
 #define MEMTRACES_CAPTURE_GRACE 5000000000ull
+/* Number of the newest recordings of a run among which memtraces_at() looks. */
+#define MEMTRACES_LOOKED 256
 /*
  * Find the newest recording of RUN that was being made at WHEN, or ended at most GRACE ns before, also if
- * CLOCK_REALTIME was set meanwhile. ARCHIVE_E_ABSENT: there is none.
+ * CLOCK_REALTIME was set meanwhile. ARCHIVE_E_ABSENT: there is none among the newest MEMTRACES_LOOKED of the run.
  */
 int memtraces_at(struct memtraces_reader *r, int64_t run, struct moment when, uint64_t grace, int64_t *id);
 

@@ -170,6 +170,25 @@ static void test_clock_set(void)
 	bench_deinit(&b);
 }
 
+/* A guest that records again and again costs a question about its captures no more than its newest recordings do. */
+static void test_many_of_a_run(void)
+{
+	struct bench b;
+	int64_t id = 0;
+
+	if (!bench_init(&b))
+		return;
+	for (int64_t i = 1; i <= MEMTRACES_LOOKED; i++)
+		record_at(&b, i, 100 * (uint64_t)i, 5000 + 100 * (uint64_t)i, true);
+	CHECK_EQ_INT(at(&b, 105 * NS_PER_S, 5105 * NS_PER_S, &id), 0);
+	CHECK_EQ_INT(id, 1);
+	record_at(&b, MEMTRACES_LOOKED + 1, 100 * (MEMTRACES_LOOKED + 1), 5000 + 100 * (MEMTRACES_LOOKED + 1), true);
+	CHECK_EQ_INT(at(&b, 105 * NS_PER_S, 5105 * NS_PER_S, &id), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(at(&b, 205 * NS_PER_S, 5205 * NS_PER_S, &id), 0);
+	CHECK_EQ_INT(id, 2);
+	bench_deinit(&b);
+}
+
 static void test_grows(void)
 {
 	struct memtraces_piece piece;
@@ -280,6 +299,7 @@ int main(void)
 {
 	CHECK_RUN(test_grows);
 	CHECK_RUN(test_clock_set);
+	CHECK_RUN(test_many_of_a_run);
 	CHECK_RUN(test_restart);
 	CHECK_RUN(test_quota);
 	return check_done();
