@@ -1,4 +1,7 @@
-/* A ring that the keeper writes: a file in its process's directory, or memory that is published to Xen. */
+/*
+ * The rings of a process: files in its directory, or memory that is published to Xen. A file has a hidden name until the headers of its
+ * ring are complete.
+ */
 #ifndef RUN_KEEPER_RING_H
 #define RUN_KEEPER_RING_H
 
@@ -21,5 +24,8 @@ struct ring_place {
  */
 int keeper_ring_make(const struct ring_place *place, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
 		     struct mprof_recorder *recorder);
+
+/* Make the file NAME of BYTES bytes in the directory DIR, with a ring without events for a thread. Return a descriptor of it, or -errno. */
+int thread_ring_make(const char *dir, const char *name, uint64_t bytes);
 
 #endif

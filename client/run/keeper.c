@@ -136,12 +136,26 @@ static bool answer_send(int fd, int file, int error, uint64_t bytes)
 	return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
+/* P has a directory. An earlier program of its process had one of the same name, and does not remove P's. */
+static void directory_take(struct keeper *k, const struct process *p)
+{
+	struct process *q;
+
+	for (q = LIST_FIRST(&k->processes); q; q = LIST_NEXT(q, entry))
+		if (q != p && q->path && strcmp(q->path, p->path) == 0) {
+			free(q->path);
+			q->path = NULL;
+		}
+}
+
 /* RUNTIME is the path of the file of runtime events, or empty. */
 static void answer_process(struct keeper *k, int fd, const struct ucred *peer, const char *runtime)
 {
 	struct process *p = process_begin(k, peer->pid);
 	int r = p ? process_publish(p, k->options, k->guest, *runtime) : -ESRCH;
 
+	if (p && p->path)
+		directory_take(k, p);
 	/* The program writes the file also if nothing is recorded. */
 	if (p && *runtime)
 		process_follow(p, peer->uid, runtime, k->options->runtime, k->options->ring_bytes);
@@ -159,7 +173,7 @@ static bool may_have_ring(const struct keeper *k, const struct ucred *peer)
 
 static void answer_ring(struct keeper *k, int fd, const struct ucred *peer, uint32_t slot)
 {
-	const struct process *p = process_find(k, peer->pid);
+	struct process *p = process_find(k, peer->pid);
 	int file = -ESRCH;
 
 	if (p)

@@ -56,12 +56,13 @@ struct process *process_new(struct processes *list, pid_t pid, int pidfd)
 
 static void rings_end(struct process *p)
 {
-	mprof_recorder_stop(&p->objects);
-	mprof_recorder_stop(&p->counters);
-	mprof_recorder_file_close(&p->objects_file);
-	mprof_recorder_file_close(&p->counters_file);
+	/* The rings of domains end first: when `objects` has no writer, the process has none. */
 	runtime_end(p->runtime);
 	p->runtime = NULL;
+	mprof_recorder_stop(&p->objects);
+	mprof_recorder_stop(&p->counters);
+	mprof_recorder_file_close(&p->counters_file);
+	mprof_recorder_file_close(&p->objects_file);
 }
 
 void process_free(struct process *p)
@@ -157,14 +158,34 @@ void directory_remove(const char *path)
 	rmdir(path);
 }
 
+/* Make the hidden directory of P in DIR, which directory_show() calls NAME. Return 0 or -errno. */
 static int directory_make(struct process *p, const char *dir, const char *name)
 {
-	if (asprintf(&p->path, "%s/%s", dir, name) < 0) {
+	if (asprintf(&p->path, "%s/.%s", dir, name) < 0) {
 		p->path = NULL;
 		return -ENOMEM;
 	}
-	directory_remove(p->path); /* of an earlier process with this number */
+	directory_remove(p->path);
 	return mkdir(p->path, 0750) < 0 ? -errno : 0;
+}
+
+/* The directory of P in DIR has its first rings: call it NAME. Return 0 or -errno. */
+static int directory_show(struct process *p, const char *dir, const char *name)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return -ENOMEM;
+	directory_remove(path); /* of an earlier process with this number */
+	if (rename(p->path, path) < 0) {
+		int r = -errno;
+
+		free(path);
+		return r;
+	}
+	free(p->path);
+	p->path = path;
+	return 0;
 }
 
 int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest, bool ocaml)
@@ -197,7 +218,12 @@ int process_publish(struct process *p, const struct keeper_options *o, struct gu
 		r = keeper_ring_make(&place, "counters", bytes, &p->counters_file, &p->counters);
 	mprof_recorder_kinds(&p->objects, RUN_WRITES | MPROF_WRITES_STOPS);
 	mprof_recorder_kinds(&p->counters, RUN_WRITES | MPROF_WRITES_STOPS);
-	return r ? r : control_make(p, own, shared, o->clock_is_memory);
+	if (!r && p->path)
+		r = directory_show(p, o->dir, name);
+	r = r ? r : control_make(p, own, shared, o->clock_is_memory);
+	if (r && p->path)
+		directory_remove(p->path);
+	return r;
 }
 
 void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes)
@@ -207,10 +233,10 @@ void process_follow(struct process *p, uid_t user, const char *path, const char 
 	p->runtime = runtime_new(p->pid, user, path, own, &rings);
 }
 
-int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
+int process_ring(struct process *p, uint32_t slot, uint64_t bytes)
 {
-	char *path, name[16];
-	int fd, r;
+	char name[16];
+	int fd;
 
 	if ((!p->path && !p->xen) || slot >= RUN_RINGS)
 		return -EINVAL;
@@ -219,18 +245,11 @@ int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 	snprintf(name, sizeof(name), "thread-%02u", (unsigned int)slot + 1);
 	if (p->xen)
 		return guest_ring_give(p->xen, name);
-	if (asprintf(&path, "%s/%s", p->path, name) < 0)
-		return -ENOMEM;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
-	r = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
-	if (r) {
-		if (fd >= 0) {
-			close(fd);
-			unlink(path);
-		}
-		fd = -r;
-	}
-	free(path);
+	if (p->given >> slot & 1)
+		return -EEXIST;
+	fd = thread_ring_make(p->path, name, bytes);
+	if (fd >= 0)
+		p->given |= UINT64_C(1) << slot;
 	return fd;
 }
 

@@ -40,8 +40,8 @@ struct process {
 	LIST_ENTRY(process) entry;
 	pid_t pid;
 	int pidfd;
-	char name[24];		     /* of its program, when its rings were made */
-	char *path;		     /* of its directory; NULL = its rings are published to Xen */
+	char name[24]; /* of its program, when its rings were made */
+	char *path;    /* of its directory; NULL = its rings are published to Xen, or another process has it */
 	struct guest_process *xen;   /* these rings; NULL = there are none */
 	struct run_control *control; /* mapped; NULL = the process has sent no request yet */
 	int control_file;
@@ -59,6 +59,7 @@ struct process {
 	struct mprof_recorder_file objects_file, counters_file;
 	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
 	struct mprof_recorder counters;
+	uint64_t given;		   /* bit N: the process got the file of the ring N */
 	uint32_t own;		   /* rings of one thread each that the process may have */
 	uint32_t domains;	   /* rings of its domains */
 	struct runtime *runtime;   /* of OCaml 5; NULL = the program does not have it */
@@ -91,7 +92,7 @@ int process_publish(struct process *p, const struct keeper_options *o, struct gu
  */
 void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes);
 /* Create the ring SLOT with BYTES bytes. Return a descriptor of its memory, or -errno. */
-int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
+int process_ring(struct process *p, uint32_t slot, uint64_t bytes);
 /* The process did not wait for the ring that was made last. */
 void process_ring_refused(const struct process *p);
 /*

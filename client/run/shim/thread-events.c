@@ -19,7 +19,9 @@ static bool ring_make(struct slot *slot, unsigned index)
 	uint64_t bytes = 0;
 	void *memory = keeper_ask(RUN_REQUEST_RING, index, &bytes);
 
-	if (!memory || mprof_recorder_init(&slot->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK)
+	/* A file has a ring without events already, so that its readers never find it half made. Xen's memory has none. */
+	if (!memory || (mprof_recorder_continue(&slot->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK &&
+			mprof_recorder_init(&slot->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK))
 		return false;
 	mprof_recorder_kinds(&slot->recorder, slot->shared ? RUN_WRITES : RUN_WRITES | MPROF_WRITES_STOPS);
 	return true;
