@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -14,6 +15,12 @@ static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static sem_t semaphore;
 static int fds[2];
 static int cleaned;
+static int waiting; /* id of the thread that waits, or soon will; 0 = it has not begun */
+
+static void wait_begins(void)
+{
+	__atomic_store_n(&waiting, gettid(), __ATOMIC_RELEASE);
+}
 
 static void clean(void *locked)
 {
@@ -26,6 +33,7 @@ static void *cancelled_read(void *nothing)
 {
 	char byte;
 
+	wait_begins();
 	pthread_cleanup_push(clean, NULL);
 	CHECK(read(fds[0], &byte, 1) < 0);
 	pthread_cleanup_pop(0);
@@ -34,6 +42,7 @@ static void *cancelled_read(void *nothing)
 
 static void *cancelled_condition(void *nothing)
 {
+	wait_begins();
 	pthread_mutex_lock(&mutex);
 	pthread_cleanup_push(clean, &mutex);
 	pthread_cond_wait(&condition, &mutex);
@@ -43,6 +52,7 @@ static void *cancelled_condition(void *nothing)
 
 static void *cancelled_semaphore(void *nothing)
 {
+	wait_begins();
 	pthread_cleanup_push(clean, NULL);
 	sem_wait(&semaphore);
 	pthread_cleanup_pop(0);
@@ -51,6 +61,7 @@ static void *cancelled_semaphore(void *nothing)
 
 static void *cancelled_sleep(void *nothing)
 {
+	wait_begins();
 	pthread_cleanup_push(clean, NULL);
 	sleep(1000);
 	pthread_cleanup_pop(0);
@@ -69,14 +80,16 @@ int program_cancel(void)
 {
 	static void *(*const runs[])(void *) = {cancelled_read, cancelled_condition, cancelled_semaphore,
 						cancelled_sleep};
+	static const long calls[] = {SYS_read, SYS_futex, SYS_futex, SYS_clock_nanosleep};
 	pthread_t thread;
 	void *value;
 
 	CHECK(pipe(fds) == 0);
 	sem_init(&semaphore, 0, 0);
 	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+		waiting = 0;
 		CHECK(pthread_create(&thread, NULL, runs[i], NULL) == 0);
-		usleep(20000);
+		until_waits(&waiting, calls[i]);
 		CHECK(pthread_cancel(thread) == 0);
 		CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED);
 		CHECK(cleaned == (int)i + 1);

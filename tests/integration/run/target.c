@@ -57,6 +57,23 @@ void woken(void)
 	CHECK(pthread_join(waker.thread, NULL) == 0);
 }
 
+void until_waits(const int *tid, long call)
+{
+	char path[64], text[256];
+	long number = -1;
+	FILE *f;
+
+	while (number != call) {
+		sched_yield();
+		snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", __atomic_load_n(tid, __ATOMIC_ACQUIRE));
+		f = fopen(path, "r");
+		/* The first number is that of the call. A thread that runs has none. */
+		number = f && fgets(text, sizeof(text), f) && text[0] != 'r' ? strtol(text, NULL, 10) : -1;
+		if (f)
+			fclose(f);
+	}
+}
+
 struct timespec soon(clockid_t clock, long ms)
 {
 	struct timespec t;

@@ -25,6 +25,9 @@
 void wake_when_asleep(void (*wake)(void *context), void *context);
 void woken(void);
 
+/* Wait until another thread has stored its id in *TID, and waits in the system call CALL. */
+void until_waits(const int *tid, long call);
+
 /* Return the time MS milliseconds from now. */
 struct timespec soon(clockid_t clock, long ms);
 
