@@ -281,6 +281,23 @@ class Inputs(unittest.TestCase):
             threads = re.findall(r"-?\d+", rest)[: 2 if name != "label" and name != "switch" else 1]
             self.assertEqual(re.findall(r"=(-?\d+)", fields)[: len(threads)], threads)
 
+    def test_hole(self):
+        """A file that says it has 8 TiB, of which nearly all were never written, gets one sentence."""
+        os.mkdir("d")
+        for name in "web.ctf", "d/web.ctf":
+            write(name, ring("eio"))
+            os.truncate(name, 8 << 40)
+        begin = os.lseek(fd := os.open("web.ctf", os.O_RDONLY), 0, os.SEEK_HOLE)
+        os.close(fd)
+        if begin == 8 << 40:
+            self.skipTest("the file system knows no holes")
+        told = f"web.ctf has a hole from byte {begin} to byte {8 << 40}, where nothing was ever written, so it is no whole trace; "
+        told += f"`head -c {begin}` copies what is before the hole\n"
+        for arguments in ["stats", "web.ctf"], ["why", "web.ctf"], ["dump", "web.ctf"], ["mem", "hotspots", "web.ctf"], ["stats", "d"]:
+            self.assertEqual(run(*arguments), (1, "", f"mprofctl: {told}"))
+        os.truncate("web.ctf", 64 << 20)
+        self.assertEqual(run("stats", "web.ctf")[0], 3)  # a small hole is zeros behind the last packet
+
     def test_other_kinds(self):
         """A file of another kind gets one sentence that says what it is, and what reads it."""
         start = 1_700_000_000_000_000

@@ -18,6 +18,7 @@
 #include "cleanup.h"
 #include "clock-file.h"
 #include "ctf-clock.h"
+#include "file-hole.h"
 #include "file-kind.h"
 #include "file-order.h"
 #include "input-state.h"
@@ -300,10 +301,12 @@ static int read_descriptor(struct input *in, int fd, bool named, bool regular, u
 	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
 	uint8_t head[UNPACK_HEAD];
 	off_t start = regular ? lseek(fd, 0, SEEK_CUR) : -1;
-	ssize_t n = read_head(fd, head);
+	int r = file_hole_check(fd, in->name);
+	ssize_t n = r ? 0 : read_head(fd, head);
 	bool packed;
-	int r;
 
+	if (r)
+		return r;
 	if (n < 0)
 		return (int)n;
 	packed = unpack_wanted(head, (size_t)n);

@@ -19,6 +19,7 @@
 #include <mprof/packet.h>
 
 #include "cleanup.h"
+#include "file-hole.h"
 #include "merge.h"
 #include "runtime-file.h"
 #include "stream-decoder.h"
@@ -355,6 +356,9 @@ int merge_add_file(struct merge *m, const char *name, int fd)
 		return r;
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || mprof_load32(magic) != MPROF_PACKET_MAGIC)
 		return 0;
+	r = file_hole_check(fd, name);
+	if (r)
+		return r;
 	owned = -1;
 	return merge_add(m, name, fd);
 }

@@ -72,7 +72,7 @@ bool directory_wants(const char *path);
 /*
  * Add the file FD as a stream called NAME if its first bytes are a packet, and as a stream for each ring
  * if it is a ring file of OCaml; otherwise close FD.
- * Return as merge_add().
+ * Return as merge_add(), or CTL_FAILED: a sentence said that the file has a large hole.
  */
 int merge_add_file(struct merge *m, const char *name, int fd);
 

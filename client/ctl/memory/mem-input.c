@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "file-hole.h"
 #include "file-kind.h"
 #include "mem-recordings.h"
 #include "output-writer.h"
@@ -97,6 +98,7 @@ int mem_input_open(struct mem_input *in, const char *operand, bool twice)
 		in->name = strncmp(operand, "file:", 5) == 0 ? operand + 5 : operand;
 		r = file_open(in, in->name);
 	}
+	r = r ? r : file_hole_check(in->fd, in->name);
 	if (r)
 		return r;
 	in->again = lseek(in->fd, 0, SEEK_CUR) == 0;
