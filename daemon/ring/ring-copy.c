@@ -269,16 +269,12 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 		}
 		if (r == STEP_OVERWRITTEN) {
 			r = ring_declare(ring, sink, ring->cursor.sequence + 1, 1, false, RING_GAP_DAMAGED);
-			if (r)
-				return r;
-			continue;
+			if (r == 0)
+				continue;
 		}
 		if (r)
 			return r;
-		/*
-		 * This packet was copied, so its first timestamp is certain: use it as the
-		 * reference (rule 2), even if it is older than the previous reference.
-		 */
+		/* The first timestamp of a copied packet is certain: it is the reference (rule 2), also if it is older. */
 		if (ring->cursor.sequence + 1 == ring->writer.active) {
 			ring->reference.first = slot->first;
 			ring->reference.known = true;
