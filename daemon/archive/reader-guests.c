@@ -62,7 +62,8 @@ int reader_guests(struct reader *r, const char *after, unsigned limit, reader_gu
 
 	if (rc != 0)
 		return rc;
-	sqlite3_bind_text(s, 1, after, -1, SQLITE_TRANSIENT);
+	/* Not a copy: without memory for it the list would be empty. S is reset before AFTER goes. */
+	sqlite3_bind_text(s, 1, after, -1, SQLITE_STATIC);
 	return read_guests(r, s, call, context, &any);
 }
 
@@ -95,7 +96,8 @@ static int run_by_text(struct reader *r, enum reader_statement which, const char
 
 	if (rc != 0)
 		return rc;
-	sqlite3_bind_text(s, 1, text, -1, SQLITE_TRANSIENT);
+	sqlite3_bind_text(s, 1, text, -1,
+			  SQLITE_STATIC); /* not a copy: without memory for it the guest would be absent */
 	return reader_id(r, s, id);
 }
 

@@ -12,6 +12,7 @@
 
 #include "capture-coverage.h"
 #include "clock.h"
+#include "json-whole.h"
 #include "rate.h"
 #include "row-json.h"
 #include "selection.h"
@@ -233,7 +234,7 @@ static int add_range(void *context, const struct reader_capture_range *range)
 
 	c->complete &= rc == 0 && coverage == COVERAGE_ALL;
 	if (archive_range_is_lost(range->range.last_offset, range->tail_marked))
-		(void)json_object_set_new(json, "lost", json_true());
+		json_add_member(&json, "lost", json_true());
 	return json && json_array_append_new(c->array, json) == 0 ? rc : -ENOMEM;
 }
 
@@ -341,8 +342,9 @@ int json_guest_fill(struct reader *r, json_t *guest)
 		    /* All times have the same format, so they sort as text. */
 		    (!newest || strcmp(text, newest) > 0)) {
 			newest = text;
-			json_object_set(guest, "last_seen", json_object_get(stream, "last_seen"));
-			json_object_set(guest, "last_seen_corrected", corrected);
+			if (json_object_set(guest, "last_seen", json_object_get(stream, "last_seen")) < 0 ||
+			    json_object_set(guest, "last_seen_corrected", corrected) < 0)
+				return -ENOMEM;
 		}
 	}
 	return rc;

@@ -39,7 +39,7 @@ static size_t utf8_sequence(const unsigned char *p, size_t len)
 	return c < least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
 }
 
-static bool is_text(const char *text, size_t len)
+bool message_is_text(const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
@@ -109,7 +109,7 @@ static bool decode_value(char *value)
 		}
 	}
 	*out = '\0';
-	return is_text(value, (size_t)(out - value)); /* also refuses %00, which would end the string */
+	return message_is_text(value, (size_t)(out - value)); /* also refuses %00, which would end the string */
 }
 
 static bool parse_first_line(struct message *m, char *line)
@@ -148,7 +148,7 @@ bool message_parse(struct message *m, char *text, size_t len)
 	if (len == 0 || len > MESSAGE_BYTES_MAX)
 		return false;
 	text[len] = '\0';
-	is_valid = is_text(text, len);
+	is_valid = message_is_text(text, len);
 	/*
 	 * Parse the first line even if the text is invalid: the refusal is sent with the tag of
 	 * that line.

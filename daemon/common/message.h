@@ -31,6 +31,9 @@ struct message {
  */
 bool message_parse(struct message *m, char *text, size_t len);
 
+/* Return whether the LEN bytes at TEXT are UTF-8 without NUL. */
+bool message_is_text(const char *text, size_t len);
+
 /* Return the decoded value of KEY, or NULL if M has no such key. */
 const char *message_value(const struct message *m, const char *key);
 /*

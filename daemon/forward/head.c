@@ -11,6 +11,8 @@
 
 #include "capture-coverage.h"
 #include "clock.h"
+#include "json-whole.h"
+#include "message.h"
 #include "span-gaps.h"
 
 #define HEAD_MOST     65000u /* bytes of a head without a profile, as the hub writes it; it takes 65,536 */
@@ -43,36 +45,34 @@ static json_t *digits(uint64_t number)
 /* Return TEXT as JSON; bytes that are not UTF-8, and what is too long, become an empty text. */
 static json_t *text_of(const char *text)
 {
-	json_t *json = text && strlen(text) <= TEXT_MOST ? json_string(text) : NULL;
+	size_t len = text ? strlen(text) : 0;
 
-	return json ? json : json_string("");
+	return json_string(len <= TEXT_MOST && message_is_text(text, len) ? text : "");
 }
 
-static void set_text(json_t *object, const char *key, const char *text)
+static void set_text(json_t **object, const char *key, const char *text)
 {
 	if (text && *text)
-		json_object_set_new(object, key, text_of(text));
+		json_add_member(object, key, text_of(text));
 }
 
 /* ---- runs ------------------------------------------------------------------------------------- */
 
 static int on_run(void *context, const struct archive_run *run)
 {
-	json_t *head = context;
+	json_t **head = context;
 	char name[NAME_MOST + 1];
-	json_t *guest;
 
 	snprintf(name, sizeof(name), "%s", run->name);
-	guest = *name ? json_string(name) : NULL;
-	json_object_set_new(head, "guest", guest ? guest : json_string("?"));
+	json_add_member(head, "guest", json_string(*name && message_is_text(name, strlen(name)) ? name : "?"));
 	set_text(head, "uuid", run->uuid);
 	if (run->domid >= 0)
-		json_object_set_new(head, "domid", json_integer(run->domid));
-	json_object_set_new(head, "run", json_integer(run->id));
+		json_add_member(head, "domid", json_integer(run->domid));
+	json_add_member(head, "run", json_integer(run->id));
 	set_text(head, "run_key", run->key);
 	set_text(head, "run_source", run->source);
-	json_object_set_new(head, "run_began", digits(run->began_real));
-	return 0;
+	json_add_member(head, "run_began", digits(run->began_real));
+	return *head ? 0 : -ENOMEM;
 }
 
 /* HEAD does not list all that there is. */
@@ -91,7 +91,7 @@ static int on_stream(void *context, const struct reader_stream *stream)
 	one = json_pack("{s:I, s:i, s:I, s:i, s:i}", "id", (json_int_t)s->id, "number", (int)s->number, "ring_bytes",
 			(json_int_t)s->ring_bytes, "ring_packets", (int)s->ring_packets, "flags",
 			(int)(s->flags & ARCHIVE_STREAM_WRITERS));
-	set_text(one, "name", s->name);
+	set_text(&one, "name", s->name);
 	return json_array_append_new(streams, one) ? -ENOMEM : 0;
 }
 
@@ -105,41 +105,43 @@ static bool halve(json_t *list)
 	return n > 0;
 }
 
-/* Return whether HEAD is larger than the hub takes, whose text has a blank behind each comma and colon. */
-static bool is_large(const json_t *head)
+/* Return the bytes of HEAD as the hub has it, with a blank behind each comma and colon; 0 without memory. */
+static size_t bytes_of(const json_t *head)
 {
-	return json_dumpb(head, NULL, 0, JSON_SORT_KEYS) > HEAD_MOST;
+	return json_dumpb(head, NULL, 0, 0);
 }
 
 /*
  * Shorten the lists of HEAD until the hub takes it: what a guest does makes gaps and names streams. The times at which
- * gaps were found go first.
+ * gaps were found go first. Return 0 or -ENOMEM.
  */
-static void shorten(json_t *head)
+static int shorten(json_t *head)
 {
+	size_t bytes = bytes_of(head), i;
 	json_t *gap;
-	size_t i;
 
-	if (!is_large(head))
-		return;
+	if (bytes <= HEAD_MOST)
+		return bytes ? 0 : -ENOMEM;
 	json_array_foreach(json_object_get(head, "gaps"), i, gap)
 	{
 		json_object_del(gap, "real");
 		json_object_del(gap, "mono");
 	}
-	while (is_large(head)) {
-		(void)cut(head);
+	while (bytes_of(head) > HEAD_MOST) {
+		if (cut(head))
+			return -ENOMEM;
 		if (!halve(json_object_get(head, "gaps")) && !halve(json_object_get(head, "streams")))
-			return;
+			break;
 	}
+	return 0;
 }
 
 /* Write HEAD to *JSON, and release it. */
 static int dump(json_t *head, int r, char **json)
 {
 	if (r == 0)
-		shorten(head);
-	*json = r == 0 ? json_dumps(head, COMPACT_FLAGS) : NULL;
+		r = shorten(head);
+	*json = r == 0 ? json_whole_text(head, COMPACT_FLAGS) : NULL;
 	json_decref(head);
 	return r == 0 && !*json ? -ENOMEM : r;
 }
@@ -147,12 +149,12 @@ static int dump(json_t *head, int r, char **json)
 int head_of_run(struct reader *r, int64_t run, char **json, size_t *streams)
 {
 	json_t *head = json_object(), *list = json_array();
-	int rc = reader_run(r, run, on_run, head);
+	int rc = reader_run(r, run, on_run, &head);
 
-	json_object_set_new(head, "streams", list);
+	json_add_member(&head, "streams", list);
 	if (rc == 0)
 		rc = reader_streams(r, run, on_stream, head);
-	*streams = json_array_size(list);
+	*streams = json_array_size(json_object_get(head, "streams"));
 	return dump(head, rc, json);
 }
 
@@ -184,10 +186,10 @@ static int on_capture(void *context, const struct reader_capture *capture)
 	reading->head->is_end = !is_taken_alive(capture->capture.kind);
 	reading->head->mono = capture->capture.mono;
 	reading->head->real = capture->capture.real;
-	json_object_set_new(reading->json, "kind", text_of(capture->capture.kind));
-	json_object_set_new(reading->json, "real", digits(capture->capture.real));
-	json_object_set_new(reading->json, "mono", digits(capture->capture.mono));
-	return 0;
+	json_add_member(&reading->json, "kind", text_of(capture->capture.kind));
+	json_add_member(&reading->json, "real", digits(capture->capture.real));
+	json_add_member(&reading->json, "mono", digits(capture->capture.mono));
+	return reading->json ? 0 : -ENOMEM;
 }
 
 static int on_range(void *context, const struct reader_capture_range *range)
@@ -218,11 +220,11 @@ static int on_range(void *context, const struct reader_capture_range *range)
 			(int)range->number, "first_sequence", digits(range->range.first_sequence), "last_sequence",
 			digits(range->range.last_sequence), "last_offset", (json_int_t)range->range.last_offset,
 			"tail_bytes", (json_int_t)range->tail_bytes);
-	set_text(one, "name", range->name);
+	set_text(&one, "name", range->name);
 	if (range->tail_marked > range->tail_bytes)
-		json_object_set_new(one, "tail_marked", json_integer((json_int_t)range->tail_marked));
+		json_add_member(&one, "tail_marked", json_integer((json_int_t)range->tail_marked));
 	if (coverage != COVERAGE_ALL)
-		json_object_set_new(one, "complete", json_false());
+		json_add_member(&one, "complete", json_false());
 	return json_array_append_new(reading->streams, one) ? -ENOMEM : 0;
 }
 
@@ -238,9 +240,10 @@ static int on_ring(void *context, const struct reader_stream *stream)
 	{
 		if (json_integer_value(json_object_get(one, "id")) != s->id)
 			continue;
-		json_object_set_new(one, "ring_bytes", json_integer((json_int_t)s->ring_bytes));
-		json_object_set_new(one, "ring_packets", json_integer(s->ring_packets));
-		json_object_set_new(one, "flags", json_integer(s->flags & ARCHIVE_STREAM_WRITERS));
+		if (json_object_set_new(one, "ring_bytes", json_integer((json_int_t)s->ring_bytes)) < 0 ||
+		    json_object_set_new(one, "ring_packets", json_integer(s->ring_packets)) < 0 ||
+		    json_object_set_new(one, "flags", json_integer(s->flags & ARCHIVE_STREAM_WRITERS)) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -258,8 +261,8 @@ static int on_gap(void *context, const struct archive_gap *gap)
 			digits(gap->after_sequence), "after_offset", (json_int_t)gap->after_offset, "next_sequence",
 			digits(gap->next_sequence), "packets", (json_int_t)gap->packets, "at_least", gap->at_least);
 	if (gap->real) {
-		json_object_set_new(one, "real", digits(gap->real));
-		json_object_set_new(one, "mono", digits(gap->mono));
+		json_add_member(&one, "real", digits(gap->real));
+		json_add_member(&one, "mono", digits(gap->mono));
 	}
 	return json_array_append_new(reading->gaps, one) ? -ENOMEM : 0;
 }
@@ -287,17 +290,18 @@ static int note_lacks(struct reading *reading)
 	json_t *one;
 	size_t i;
 
-	json_object_set_new(reading->json, "lacks", json_true());
+	json_add_member(&reading->json, "lacks", json_true());
 	json_array_foreach(reading->streams, i, one)
 	{
-		json_object_set_new(one, "complete", json_false());
+		if (json_object_set_new(one, "complete", json_false()) < 0)
+			return -ENOMEM;
 	}
 	if (json_array_size(reading->streams))
-		return 0;
+		return reading->json ? 0 : -ENOMEM;
 	one = json_pack("{s:I, s:i, s:s, s:s, s:i, s:i, s:i, s:b}", "id", (json_int_t)INT32_MAX, "number", UINT16_MAX,
 			"first_sequence", "0", "last_sequence", "0", "last_offset", 0, "tail_bytes", 0, "tail_marked",
 			1, "complete", 0);
-	return json_array_append_new(reading->streams, one) ? -ENOMEM : 0;
+	return json_array_append_new(reading->streams, one) || !reading->json ? -ENOMEM : 0;
 }
 
 static int read_capture(struct reader *r, int64_t capture, struct reading *reading)
@@ -328,9 +332,8 @@ static int read_capture(struct reader *r, int64_t capture, struct reading *readi
 
 int head_of_capture(struct reader *r, int64_t capture, struct head *head)
 {
-	json_t *json = json_object();
 	struct reading reading = {
-		.reader = r, .head = head, .json = json, .streams = json_array(), .gaps = json_array()};
+		.reader = r, .head = head, .json = json_object(), .streams = json_array(), .gaps = json_array()};
 	int rc;
 
 	*head = (struct head){0};
@@ -338,14 +341,15 @@ int head_of_capture(struct reader *r, int64_t capture, struct head *head)
 	if (rc == 0) {
 		json_t *run = json_object();
 
-		rc = reader_run(r, reading.run, on_run, run);
-		json_object_update(json, run);
+		rc = reader_run(r, reading.run, on_run, &run);
+		if (rc == 0 && json_object_update(reading.json, run) < 0)
+			rc = -ENOMEM;
 		json_decref(run);
 	}
-	json_object_set_new(json, "streams", reading.streams);
-	json_object_set_new(json, "gaps", reading.gaps);
-	json_object_set_new(json, "lost_packets", json_integer((json_int_t)reading.lost));
-	rc = dump(json, rc, &head->json);
+	json_add_member(&reading.json, "streams", reading.streams);
+	json_add_member(&reading.json, "gaps", reading.gaps);
+	json_add_member(&reading.json, "lost_packets", json_integer((json_int_t)reading.lost));
+	rc = dump(reading.json, rc, &head->json);
 	if (rc != 0)
 		head_deinit(head);
 	return rc;
@@ -363,11 +367,11 @@ int head_with_profile(const struct head *head, const struct head_profile *profil
 		{"ended_mono", profile->ended_mono},
 	};
 
-	json_object_set_new(one, "recording", json_integer(profile->recording));
+	json_add_member(&one, "recording", json_integer(profile->recording));
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
 		if (times[i].time)
-			json_object_set_new(one, times[i].name, digits(times[i].time));
-	*json = json_object_set_new(all, "profile", one) == 0 ? json_dumps(all, COMPACT_FLAGS) : NULL;
+			json_add_member(&one, times[i].name, digits(times[i].time));
+	*json = json_object_set_new(all, "profile", one) == 0 ? json_whole_text(all, COMPACT_FLAGS) : NULL;
 	json_decref(all);
 	return *json ? 0 : -ENOMEM;
 }

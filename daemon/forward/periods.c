@@ -1,5 +1,6 @@
 /* Send the periods of the clocks, and judge stamps by them as fleet_store.taken() of schema/fleet does. */
 #include "periods.h"
+#include "json-whole.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -52,7 +53,7 @@ static json_t *period_json(const struct age_period *p)
 				 (json_int_t)p->real_offset, "age_offset", (json_int_t)p->age_offset);
 
 	if (json && p->is_corrected)
-		json_object_set_new(json, "correction", json_integer((json_int_t)p->correction));
+		json_add_member(&json, "correction", json_integer((json_int_t)p->correction));
 	return json;
 }
 
@@ -66,7 +67,7 @@ static char *text_of(const struct age *age)
 	for (size_t i = 0; i < age->n && ok; i++)
 		ok = json_array_append_new(list, period_json(&age->periods[i])) == 0;
 	if (ok)
-		text = json_dumps(list, JSON_COMPACT);
+		text = json_whole_text(list, JSON_COMPACT);
 	json_decref(list);
 	return text;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json-whole.h"
 #include "printable.h"
 #include "xen.h"
 
@@ -274,7 +275,7 @@ char *context_json(const struct context *context)
 			 context->console && context->console_complete);
 	if (!json)
 		return NULL;
-	text = json_dumps(json, JSON_COMPACT);
+	text = json_whole_text(json, JSON_COMPACT);
 	json_decref(json);
 	return text;
 }

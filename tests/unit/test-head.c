@@ -1,4 +1,5 @@
 /* The heads of captures and runs: what a guest causes makes them no larger than the hub takes. */
+#include <errno.h>
 #include <jansson.h>
 
 #include "archive-fixture.h"
@@ -188,6 +189,44 @@ static void test_name(void)
 	world_deinit(&w);
 }
 
+static long fail_in; /* allocations of jansson that succeed before one fails */
+
+static void *scarce(size_t size)
+{
+	return fail_in-- == 0 ? NULL : malloc(size);
+}
+
+/* Whatever allocation fails: a head is whole, or there is none. */
+static void test_no_memory(void)
+{
+	CLEANUP(freep) char *whole = NULL;
+	int failed = 0, r = -ENOMEM;
+	struct head head;
+	struct world w;
+
+	if (!world_init(&w, "web"))
+		return;
+	add_gaps(&w, 2);
+	CHECK_EQ_INT(head_of_capture(w.r, 1, &head), 0);
+	whole = TAKE_PTR(head.json);
+	head_deinit(&head);
+	json_set_alloc_funcs(scarce, free);
+	for (long n = 0; r != 0 && n < 10000; n++) {
+		fail_in = n;
+		r = head_of_capture(w.r, 1, &head);
+		if (r == 0)
+			CHECK_EQ_STR(head.json, whole);
+		else
+			CHECK_EQ_INT(r, -ENOMEM);
+		failed += r != 0;
+		head_deinit(&head);
+	}
+	json_set_alloc_funcs(malloc, free);
+	CHECK_EQ_INT(r, 0);
+	CHECK(failed > 100);
+	world_deinit(&w);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_small);
@@ -195,5 +234,6 @@ int main(void)
 	CHECK_RUN(test_profile);
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_name);
+	CHECK_RUN(test_no_memory);
 	return check_done();
 }

@@ -588,6 +588,51 @@ static void test_packets_summed(void)
 	fixture_deinit(&f);
 }
 
+static sqlite3_mem_methods honest;
+static long fail_in = -1; /* allocations of SQLite that succeed before one fails; below 0 none fails */
+
+static void *scarce_malloc(int n)
+{
+	return fail_in >= 0 && fail_in-- == 0 ? NULL : honest.xMalloc(n);
+}
+
+static void *scarce_realloc(void *p, int n)
+{
+	return fail_in >= 0 && fail_in-- == 0 ? NULL : honest.xRealloc(p, n);
+}
+
+/* Whatever allocation fails: a guest that is there is found, or the reader says that it has no memory. */
+static void test_no_memory(void)
+{
+	static const char name[] = "a-name-for-which-the-room-of-a-shorter-one-does-not-suffice";
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	sqlite3_mem_methods methods;
+	struct fixture f;
+	int64_t run = 0;
+	int rc;
+
+	CHECK_EQ_INT(sqlite3_shutdown(), SQLITE_OK);
+	CHECK_EQ_INT(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &honest), SQLITE_OK);
+	methods = honest;
+	methods.xMalloc = scarce_malloc;
+	methods.xRealloc = scarce_realloc;
+	CHECK_EQ_INT(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
+	CHECK_EQ_INT(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK); /* room for small texts */
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, name, "running", 5), 0);
+	for (long n = 0; n < 8; n++) {
+		CHECK_EQ_INT(reader_new(&r, f.state), 0);
+		CHECK_EQ_INT(reader_run_by_name(r, "web", &run), ARCHIVE_E_ABSENT);
+		fail_in = n;
+		rc = reader_run_by_name(r, name, &run);
+		fail_in = -1;
+		CHECK(rc == 0 || rc == -ENOMEM);
+		r = reader_free(r);
+	}
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_not_there_yet);
@@ -604,5 +649,6 @@ int main(void)
 	CHECK_RUN(test_damaged);
 	CHECK_RUN(test_transaction_is_short);
 	CHECK_RUN(test_longest_counts_what_overlaps);
+	CHECK_RUN(test_no_memory);
 	return check_done();
 }

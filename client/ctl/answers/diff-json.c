@@ -9,6 +9,7 @@
 
 #include <mprof/statistics.h>
 
+#include "json-whole.h"
 #include "json.h"
 #include "thread-json.h"
 
@@ -32,13 +33,13 @@ static uint64_t since_start(const struct subject *s, int side, uint64_t time)
 	return time > start ? time - start : 0;
 }
 
-/* Set both times in OBJECT: TIME as recorded, and TIME since the first event of the run SIDE. */
-static void put_times(const struct subject *s, int side, uint64_t time, json_t *object)
+/* Set both times in *OBJECT: TIME as recorded, and TIME since the first event of the run SIDE. */
+static void put_times(const struct subject *s, int side, uint64_t time, json_t **object)
 {
-	json_object_set_new(object, "time_ns", modeller_time(time));
-	json_object_set_new(object, "since_start_ns", modeller_time(since_start(s, side, time)));
+	json_add_member(object, "time_ns", modeller_time(time));
+	json_add_member(object, "since_start_ns", modeller_time(since_start(s, side, time)));
 	if (s->runs[side].timing->kind == TIME_WALL)
-		json_object_set_new(object, "wall", timing_json(s->runs[side].timing, time));
+		json_add_member(object, "wall", timing_json(s->runs[side].timing, time));
 }
 
 /* Return THREAD of the run SIDE in its state at the end of the trace, or JSON null. */
@@ -72,11 +73,11 @@ static json_t *step_json(const struct subject *subject, int side, uint32_t i)
 	object = json_pack("{ss so sb}", "step", step_name(s->kind), "other",
 			   thread_json(subject->runs[side].m, subject->why[side], s->other, s->time), "self",
 			   s->other == s->thread);
-	json_object_set_new(object, "label",
-			    s->kind == MPROF_STEP_LABEL ? modeller_string(subject->runs[side].m,
-									  model(subject, side)->labels[s->label].text)
-							: json_null());
-	put_times(subject, side, s->time, object);
+	json_add_member(&object, "label",
+			s->kind == MPROF_STEP_LABEL
+				? modeller_string(subject->runs[side].m, model(subject, side)->labels[s->label].text)
+				: json_null());
+	put_times(subject, side, s->time, &object);
 	return object;
 }
 
@@ -85,7 +86,7 @@ static json_t *steps_json(const struct subject *s, int side, uint32_t from, uint
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < n; i++)
-		json_array_append_new(array, step_json(s, side, from + i));
+		json_add_item(&array, step_json(s, side, from + i));
 	return array;
 }
 
@@ -130,7 +131,7 @@ static json_t *end_json(const struct subject *s, int side, uint32_t thread)
 		return json_null();
 	object = json_pack("{so so}", "by", thread_json(s->runs[side].m, s->why[side], it->resolver, it->end),
 			   "failure", modeller_string(s->runs[side].m, it->failure));
-	put_times(s, side, it->end, object);
+	put_times(s, side, it->end, &object);
 	return object;
 }
 
@@ -141,11 +142,11 @@ static json_t *life_json(const struct subject *s, int side, uint32_t thread, uin
 
 	if (json_is_null(object))
 		return object;
-	put_times(s, side, model(s, side)->threads[thread].created, object);
-	json_object_set_new(object, "lasted_ns", modeller_time(ns));
-	json_object_set_new(object, "end", end_json(s, side, thread));
-	json_object_set_new(object, "should_resolve",
-			    json_boolean(model(s, side)->threads[thread].flags & MPROF_THREAD_SHOULD_RESOLVE));
+	put_times(s, side, model(s, side)->threads[thread].created, &object);
+	json_add_member(&object, "lasted_ns", modeller_time(ns));
+	json_add_member(&object, "end", end_json(s, side, thread));
+	json_add_member(&object, "should_resolve",
+			json_boolean(model(s, side)->threads[thread].flags & MPROF_THREAD_SHOULD_RESOLVE));
 	return object;
 }
 
@@ -159,7 +160,7 @@ static json_t *lost_json(const struct subject *s, int side, uint32_t i)
 		return json_null();
 	it = &model(s, side)->interactions[i];
 	object = json_pack("{so}", "by", thread_json(s->runs[side].m, s->why[side], it->thread, it->time));
-	put_times(s, side, it->time, object);
+	put_times(s, side, it->time, &object);
 	return object;
 }
 
@@ -170,13 +171,13 @@ static json_t *outcome_json(const struct subject *s, const struct mprof_diff_out
 				   life_json(s, GOOD, o->good, o->good_ns), "bad", life_json(s, BAD, o->bad, o->bad_ns),
 				   "threads", (json_int_t)o->threads, "should_resolve", (json_int_t)o->should_resolve);
 
-	json_object_set_new(object, "root", life_json(s, side, o->root, 0));
+	json_add_member(&object, "root", life_json(s, side, o->root, 0));
 	json_object_del(json_object_get(object, "root"), "lasted_ns");
-	json_object_set_new(object, "root_counterpart", life_json(s, !side, o->root_match, 0));
+	json_add_member(&object, "root_counterpart", life_json(s, !side, o->root_match, 0));
 	json_object_del(json_object_get(object, "root_counterpart"), "lasted_ns");
-	json_object_set_new(object, "condition", who(s, side, o->condition));
-	json_object_set_new(object, "missed", lost_json(s, side, o->lost_signal));
-	json_object_set_new(object, "parting", divergence_json(s, o->divergence));
+	json_add_member(&object, "condition", who(s, side, o->condition));
+	json_add_member(&object, "missed", lost_json(s, side, o->lost_signal));
+	json_add_member(&object, "parting", divergence_json(s, o->divergence));
 	return object;
 }
 
@@ -185,7 +186,7 @@ static json_t *outcomes_json(const struct subject *s)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < s->v->n_outcomes; i++)
-		json_array_append_new(array, outcome_json(s, &s->v->outcomes[i]));
+		json_add_item(&array, outcome_json(s, &s->v->outcomes[i]));
 	return array;
 }
 
@@ -198,7 +199,7 @@ static json_t *slower_json(const struct subject *subject)
 
 		object = json_pack("{so so sI}", "good", life_json(subject, GOOD, s->good, s->good_ns), "bad",
 				   life_json(subject, BAD, s->bad, s->bad_ns), "followers", (json_int_t)s->followers);
-		json_array_append_new(array, object);
+		json_add_item(&array, object);
 	}
 	return array;
 }
@@ -249,7 +250,7 @@ static json_t *unmatched_json(const struct subject *s)
 				   life_json(s, GOOD, l->good, 0), "first_bad", life_json(s, BAD, l->bad, 0));
 		json_object_del(json_object_get(object, "first_good"), "lasted_ns");
 		json_object_del(json_object_get(object, "first_bad"), "lasted_ns");
-		json_array_append_new(array, object);
+		json_add_item(&array, object);
 	}
 	return array;
 }
@@ -268,7 +269,7 @@ static json_t *counter_json(const struct subject *s, int side, uint32_t i)
 			   (json_int_t)c->max, "samples", (json_int_t)c->samples, "kind",
 			   kind ? json_string(kind) : json_null());
 	if (c->kind == MPROF_COUNTER_AMOUNT)
-		json_object_set_new(object, "sum", json_integer((json_int_t)c->sum));
+		json_add_member(&object, "sum", json_integer((json_int_t)c->sum));
 	return object;
 }
 
@@ -285,9 +286,9 @@ static json_t *counters_json(const struct subject *s)
 		object = json_pack("{so so so}", "counter", modeller_string(m, some->name), "good",
 				   counter_json(s, GOOD, c->good), "bad", counter_json(s, BAD, c->bad));
 		if (m->names)
-			json_object_set_new(object, "stream",
-					    text_json(m->names[some->stream], strlen(m->names[some->stream])));
-		json_array_append_new(array, object);
+			json_add_member(&object, "stream",
+					text_json(m->names[some->stream], strlen(m->names[some->stream])));
+		json_add_item(&array, object);
 	}
 	return array;
 }
@@ -303,14 +304,16 @@ static json_t *run_json(const struct subject *s, int side)
 			  "threads", (json_int_t)threads, "first_ns", modeller_time(start), "last_ns",
 			  modeller_time(end), "lost_packets", (json_int_t)s->runs[side].lost_packets);
 
-	timing_json_walls(s->runs[side].timing, object);
-	timing_json_uncertainty(s->runs[side].timing, object);
+	if (timing_json_walls(s->runs[side].timing, object))
+		timing_json_uncertainty(s->runs[side].timing, &object);
+	else
+		object = (json_decref(object), NULL);
 	return object;
 }
 
-static void put_left_out(json_t *object, const char *key, uint32_t all, uint32_t listed)
+static void put_left_out(json_t **object, const char *key, uint32_t all, uint32_t listed)
 {
-	json_object_set_new(object, key, json_integer((json_int_t)all - listed));
+	json_add_member(object, key, json_integer((json_int_t)all - listed));
 }
 
 json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2])
@@ -327,16 +330,16 @@ json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2])
 		json_decref(left_out);
 		return NULL;
 	}
-	json_object_set_new(object, "slower_percent", json_integer((json_int_t)v->slower_percent));
-	json_object_set_new(object, "slower_ns", modeller_time(v->slower_ns));
-	json_object_set_new(object, "outcomes", outcomes_json(&t));
-	json_object_set_new(object, "slower", slower_json(&t));
-	json_object_set_new(object, "lone", unmatched_json(&t));
-	json_object_set_new(object, "counters", counters_json(&t));
-	put_left_out(left_out, "outcomes", v->all_outcomes, v->n_outcomes);
-	put_left_out(left_out, "slower", v->all_slower, v->n_slower);
-	put_left_out(left_out, "lone", v->all_unmatched, v->n_unmatched);
-	put_left_out(left_out, "counters", v->all_counters, v->n_counters);
-	json_object_set_new(object, "left_out", left_out);
+	json_add_member(&object, "slower_percent", json_integer((json_int_t)v->slower_percent));
+	json_add_member(&object, "slower_ns", modeller_time(v->slower_ns));
+	json_add_member(&object, "outcomes", outcomes_json(&t));
+	json_add_member(&object, "slower", slower_json(&t));
+	json_add_member(&object, "lone", unmatched_json(&t));
+	json_add_member(&object, "counters", counters_json(&t));
+	put_left_out(&left_out, "outcomes", v->all_outcomes, v->n_outcomes);
+	put_left_out(&left_out, "slower", v->all_slower, v->n_slower);
+	put_left_out(&left_out, "lone", v->all_unmatched, v->n_unmatched);
+	put_left_out(&left_out, "counters", v->all_counters, v->n_counters);
+	json_add_member(&object, "left_out", left_out);
 	return object;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json-whole.h"
 #include "json.h"
 #include "thread-json.h"
 
@@ -20,7 +21,7 @@ json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_
 	object = json_pack("{sI ss so}", "thread", (json_int_t)it->id, "type", mprof_thread_type_name(it->type),
 			   "label", modeller_string(m, label == MPROF_NONE ? MPROF_NONE : m->view->labels[label].text));
 	if (m->names)
-		json_object_set_new(object, "stream", text_json(m->names[it->stream], strlen(m->names[it->stream])));
+		json_add_member(&object, "stream", text_json(m->names[it->stream], strlen(m->names[it->stream])));
 	return object;
 }
 

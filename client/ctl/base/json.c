@@ -88,6 +88,7 @@ char *json_text(const json_t *json, size_t flags)
 	if (!f)
 		return NULL;
 	whole = json_put(json, f, flags);
+	whole &= !ferror(f); /* jansson 2.14 takes no notice of a key that is not written */
 	if (fclose(f) == 0 && whole)
 		return text;
 	free(text);

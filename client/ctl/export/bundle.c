@@ -15,6 +15,7 @@
 
 #include "bundle.h"
 #include "cleanup.h"
+#include "json-whole.h"
 #include "json.h"
 #include "output.h"
 
@@ -66,7 +67,7 @@ char *bundle_manifest(const struct bundle *b)
 	size_t i;
 	int n = -1;
 
-	json_array_append_new(files, json_pack("{s:s, s:{s:s}}", "path", BUNDLE_HOST, "machine", "name", "dom0"));
+	json_add_item(&files, json_pack("{s:s, s:{s:s}}", "path", BUNDLE_HOST, "machine", "name", "dom0"));
 	for (i = 0; i < b->n; i++)
 		if (json_array_append_new(files, file_json(b, &b->list[i])))
 			break;
@@ -88,8 +89,8 @@ json_t *bundle_json(const struct bundle *b)
 
 	for (size_t i = 0; i < b->n; i++) {
 		file = member_json(&b->list[i]);
-		json_object_set_new(file, "file", json_string(b->list[i].path));
-		json_object_set_new(file, "name", text(b->list[i].machine));
+		json_add_member(&file, "file", json_string(b->list[i].path));
+		json_add_member(&file, "name", text(b->list[i].machine));
 		if (json_array_append_new(files, file)) {
 			json_decref(files);
 			return NULL;

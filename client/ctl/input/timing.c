@@ -6,6 +6,7 @@
 
 #include "array.h"
 #include "ctl.h"
+#include "json-whole.h"
 #include "timing.h"
 
 int timing_parse(struct timing *t, const struct options *o, enum time_kind normal, const char *verb)
@@ -119,7 +120,8 @@ json_t *timing_json(struct timing *t, uint64_t ns)
 	return json_loads(text, JSON_DECODE_ANY, NULL);
 }
 
-static void add_wall(struct timing *t, json_t *object, const char *name)
+/* Return false without memory. */
+static bool add_wall(struct timing *t, json_t *object, const char *name)
 {
 	char key[32];
 	const char *digits;
@@ -127,40 +129,42 @@ static void add_wall(struct timing *t, json_t *object, const char *name)
 	snprintf(key, sizeof(key), "%s_ns", name);
 	digits = json_string_value(json_object_get(object, key));
 	if (!digits)
-		return;
+		return true;
 	snprintf(key, sizeof(key), "%s_wall", name);
-	json_object_set_new(object, strcmp(name, "time") == 0 ? "wall" : key,
-			    timing_json(t, strtoull(digits, NULL, 10)));
+	return json_object_set_new(object, strcmp(name, "time") == 0 ? "wall" : key,
+				   timing_json(t, strtoull(digits, NULL, 10))) == 0;
 }
 
 /* Answers are at most as deep as mprofctl makes them, so recursion is safe here. */
-void timing_json_walls(struct timing *t, json_t *json)
+bool timing_json_walls(struct timing *t, json_t *json)
 {
 	static const char *const names[] = {"time", "start", "end",   "created", "since",
 					    "from", "to",    "first", "last",	 "sleeping_from"};
 	const char *key;
 	json_t *value;
+	bool ok = true;
 	size_t i;
 
 	if (t->kind != TIME_WALL)
-		return;
+		return true;
 	json_array_foreach(json, i, value)
 	{
-		timing_json_walls(t, value);
+		ok = ok && timing_json_walls(t, value);
 	}
 	json_object_foreach(json, key, value)
 	{
-		timing_json_walls(t, value);
+		ok = ok && timing_json_walls(t, value);
 	}
 	for (i = 0; json_is_object(json) && i < ARRAY_SIZE(names); i++)
-		add_wall(t, json, names[i]);
+		ok = ok && add_wall(t, json, names[i]);
+	return ok;
 }
 
-void timing_json_uncertainty(const struct timing *t, json_t *object)
+void timing_json_uncertainty(const struct timing *t, json_t **object)
 {
 	uint64_t ns = t->clock.known ? t->clock.uncertainty_ns : UINT64_MAX;
 
 	if (t->kind == TIME_WALL)
-		json_object_set_new(object, "wall_uncertainty_ns",
-				    ns == UINT64_MAX ? json_null() : json_sprintf("%" PRIu64, ns));
+		json_add_member(object, "wall_uncertainty_ns",
+				ns == UINT64_MAX ? json_null() : json_sprintf("%" PRIu64, ns));
 }

@@ -74,13 +74,14 @@ size_t timing_json_text(struct timing *t, uint64_t ns, char *text);
 json_t *timing_json(struct timing *t, uint64_t ns);
 /*
  * With --time wall, add to JSON the wall time of each of its members that is a time of the guest:
- * `wall` for `time_ns`, and `X_wall` for `X_ns`; the same for all objects and arrays in it.
+ * `wall` for `time_ns`, and `X_wall` for `X_ns`; the same for all objects and arrays in it. Return false without memory:
+ * some may be missing then.
  */
-void timing_json_walls(struct timing *t, json_t *json);
+bool timing_json_walls(struct timing *t, json_t *json);
 /*
- * With --time wall, add to OBJECT the member `wall_uncertainty_ns`: by how much the true wall times
+ * With --time wall, add to *OBJECT, as json_add_member() does, the member `wall_uncertainty_ns`: by how much the true wall times
  * can be earlier, as a string of decimal digits, or null if that is unknown.
  */
-void timing_json_uncertainty(const struct timing *t, json_t *object);
+void timing_json_uncertainty(const struct timing *t, json_t **object);
 
 #endif

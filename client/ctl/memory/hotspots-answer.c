@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json-whole.h"
 #include "json.h"
 #include "mem.h"
 #include "table.h"
@@ -75,7 +76,7 @@ static json_t *places_json(const struct subject *s, const struct mprof_hotspot *
 	for (size_t i = 0; i < 3 && spot->places[i] != MPROF_NONE; i++) {
 		const struct mprof_mem_location *l = mprof_mem_location(s->d, spot->places[i]);
 
-		json_array_append_new(list, json_sprintf("%u:%u-%u", l->line, l->first, l->last));
+		json_add_item(&list, json_sprintf("%u:%u-%u", l->line, l->first, l->last));
 	}
 	return list;
 }

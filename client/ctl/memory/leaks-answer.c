@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json-whole.h"
 #include "json.h"
 #include "mem.h"
 #include "table.h"
@@ -59,20 +60,19 @@ static json_t *stack_json(const struct subject *s, uint32_t node)
 		const struct mprof_mem_code *code;
 
 		if (i == MPROF_CODE_TRUNCATED || i == MPROF_CODE_UNKNOWN)
-			json_array_append_new(
-				list,
-				json_pack("{ss sn}", "function",
-					  i == MPROF_CODE_TRUNCATED ? "(truncated stack)" : "(unknown stack)", "file"));
+			json_add_item(&list,
+				      json_pack("{ss sn}", "function",
+						i == MPROF_CODE_TRUNCATED ? "(truncated stack)" : "(unknown stack)",
+						"file"));
 		if (i >= MPROF_CODE_UNKNOWN)
 			continue;
 		code = mprof_mem_code(s->d, i);
 		for (uint32_t k = code->locations; k-- > 0;)
-			json_array_append_new(list,
-					      location_json(s->d, mprof_mem_location(s->d, code->first_location + k)));
+			json_add_item(&list, location_json(s->d, mprof_mem_location(s->d, code->first_location + k)));
 		if (!code->locations)
-			json_array_append_new(list, json_pack("{so sn}", "function",
-							      json_sprintf("$%lld", (long long)(code->code << 1) >> 1),
-							      "file"));
+			json_add_item(&list,
+				      json_pack("{so sn}", "function",
+						json_sprintf("$%lld", (long long)(code->code << 1) >> 1), "file"));
 	}
 	return list;
 }
@@ -83,7 +83,7 @@ static json_t *leak_json(const struct subject *s, const struct mprof_leak *leak)
 	double growth = (double)leak->growth * s->scale;
 
 	for (size_t i = 0; i < MPROF_LEAK_PARTS; i++)
-		json_array_append_new(parts, json_real((double)leak->parts[i] * s->scale));
+		json_add_item(&parts, json_real((double)leak->parts[i] * s->scale));
 	return json_pack("{ss sI sf sI sf sf sf si si sf so sf so}", "sure", surenesses[leak->sureness], "live",
 			 (json_int_t)leak->live, "live_bytes", (double)leak->live * s->scale, "growth",
 			 (json_int_t)leak->growth, "growth_bytes", growth, "bytes_per_s", growth / s->seconds, "error",
@@ -112,9 +112,9 @@ static json_t *holders_json(const struct subject *s, const struct mprof_leak *li
 		used += used < HOLDERS_MAX && list[i].live;
 	}
 	for (uint32_t i = 0; i < used; i++)
-		json_array_append_new(array, json_pack("{sf sf so}", "live_bytes", (double)best[i]->live * s->scale,
-						       "share", live ? (double)best[i]->live / (double)live : 0.0,
-						       "stack", stack_json(s, best[i]->node)));
+		json_add_item(&array, json_pack("{sf sf so}", "live_bytes", (double)best[i]->live * s->scale, "share",
+						live ? (double)best[i]->live / (double)live : 0.0, "stack",
+						stack_json(s, best[i]->node)));
 	return array;
 }
 
@@ -137,7 +137,7 @@ static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answ
 	list = mprof_leaks_list(leaks, &n);
 	for (uint32_t i = 0; i < n; i++)
 		if (list[i].sureness != MPROF_LEAK_NONE)
-			json_array_append_new(found, leak_json(&t, &list[i]));
+			json_add_item(&found, leak_json(&t, &list[i]));
 	return json_pack("{sf sI sf so so}", "seconds", (double)length / 1e6, "live",
 			 (json_int_t)mprof_profile_sums(l->profile)->live, "live_bytes",
 			 (double)mprof_profile_sums(l->profile)->live * t.scale, "holders",

@@ -13,6 +13,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "json-whole.h"
 #include "json.h"
 #include "mem-load.h"
 #include "mem.h"
@@ -185,7 +186,7 @@ static json_t *rows_json(const struct side sides[2], const struct row *rows, siz
 	qsort(ranked, n, sizeof(*ranked), ranked_compare);
 	for (size_t i = 0; i < n; i++)
 		if (ranked[i].row->self[0] || ranked[i].row->self[1])
-			json_array_append_new(list, row_json(sides, ranked[i].row));
+			json_add_item(&list, row_json(sides, ranked[i].row));
 	return list;
 }
 

@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "json-whole.h"
 #include "mem-load.h"
 #include "mem.h"
 #include "table.h"
@@ -31,9 +32,9 @@ static json_t *timeline_json(const struct mem_load *l)
 	json_t *points = json_array();
 
 	for (uint32_t i = 0; i < l->line_n; i++)
-		json_array_append_new(points,
-				      json_pack("{so sI sf}", "ns", json_sprintf("%" PRIu64, point_ns(l, i)), "samples",
-						(json_int_t)l->line[i], "bytes", (double)l->line[i] * scale));
+		json_add_item(&points,
+			      json_pack("{so sI sf}", "ns", json_sprintf("%" PRIu64, point_ns(l, i)), "samples",
+					(json_int_t)l->line[i], "bytes", (double)l->line[i] * scale));
 	return json_pack("{so sI sI sI sf so}", "start_us", json_sprintf("%" PRIu64, l->start_us), "objects",
 			 (json_int_t)objects, "samples", (json_int_t)samples, "peak_samples", (json_int_t)s->peak,
 			 "peak_bytes", (double)s->peak * scale, "points", points);

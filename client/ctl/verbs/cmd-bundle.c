@@ -18,6 +18,7 @@
 #include "bundle.h"
 #include "cleanup.h"
 #include "input.h"
+#include "json-whole.h"
 #include "json.h"
 #include "options.h"
 #include "table.h"
@@ -270,7 +271,7 @@ static int report(const struct ctl *ctl, const struct bundle *b, const struct ou
 		return show(b);
 	json = bundle_json(b);
 	if (json)
-		json_object_set_new(json, "path", text_json(o->path, strlen(o->path)));
+		json_add_member(&json, "path", text_json(o->path, strlen(o->path)));
 	r = json ? json_print(json) : say_memory();
 	json_decref(json);
 	return r;

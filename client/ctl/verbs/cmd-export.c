@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "exporter.h"
 #include "input.h"
+#include "json-whole.h"
 #include "json.h"
 #include "options.h"
 #include "output-directory.h"
@@ -146,7 +147,7 @@ static int report(const struct export *x, bool named, int verdict)
 	}
 	json = json_pack("{ss so}", "format", x->job.exporter->name, "path", text_json(x->path, strlen(x->path)));
 	if (!x->job.exporter->draw)
-		json_object_set_new(json, "events", json_integer((json_int_t)x->job.events));
+		json_add_member(&json, "events", json_integer((json_int_t)x->job.events));
 	r = json ? json_print(json) : say_memory();
 	json_decref(json);
 	return r ? r : verdict;

@@ -15,6 +15,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "input.h"
+#include "json-whole.h"
 #include "json.h"
 #include "modeller.h"
 #include "table.h"
@@ -280,12 +281,13 @@ static json_t *entry_json(const struct threads *t, uint32_t i)
 			  modeller_string(&t->modeller, first_label(view_of(t), thread)), "failure",
 			  modeller_string(&t->modeller, thread->failure));
 
-	timing_json_walls(t->timing, object);
-	json_object_set_new(object, "sample", sample_json(t, i));
-	json_object_set_new(object, "should_resolve", json_boolean(thread->flags & MPROF_THREAD_SHOULD_RESOLVE));
+	if (!timing_json_walls(t->timing, object))
+		return json_decref(object), NULL;
+	json_add_member(&object, "sample", sample_json(t, i));
+	json_add_member(&object, "should_resolve", json_boolean(thread->flags & MPROF_THREAD_SHOULD_RESOLVE));
 	if (t->modeller.names)
-		json_object_set_new(
-			object, "stream",
+		json_add_member(
+			&object, "stream",
 			text_json(t->modeller.names[thread->stream], strlen(t->modeller.names[thread->stream])));
 	return object;
 }

@@ -57,7 +57,8 @@ static int parse_scopes(json_t *scopes, const char *text)
 			if (json_array_append_new(json_object_get(scopes, kinds[i]), glob) < 0)
 				return say_usage("token", "--scope is not UTF-8 text");
 		} else if (len == 11 && memcmp(text, "metrics=yes", len) == 0) {
-			json_object_set_new(scopes, "metrics", json_true());
+			if (json_object_set_new(scopes, "metrics", json_true()) < 0)
+				return say_memory();
 		} else if (len != 10 || memcmp(text, "metrics=no", len) != 0) {
 			return say_usage(
 				"token",

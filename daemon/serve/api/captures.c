@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json-whole.h"
 #include "quantity.h"
 #include "reading-json.h"
 #include "resource.h"
@@ -216,7 +217,7 @@ static bool upload_marks(struct exchange *x, json_t *object, char **marks)
 		return true;
 	json_array_foreach(list, i, mark) good = good && is_mark(mark);
 	if (good)
-		*marks = json_dumps(list, JSON_COMPACT);
+		*marks = json_whole_text(list, JSON_COMPACT);
 	if (*marks && strlen(*marks) <= EXCHANGE_MARKS_MOST)
 		return true;
 	if (good && !*marks)

@@ -37,9 +37,9 @@ static int take_recording(void *context, const struct memtrace *m)
 
 /*
  * Add to each guest the memory profile that is being recorded. If the archive of memory profiles
- * cannot be read, list the guests without it.
+ * cannot be read, list the guests without it. Return 0 or -ENOMEM.
  */
-static void add_recordings(struct exchange *x, json_t *guests)
+static int add_recordings(struct exchange *x, json_t *guests)
 {
 	CLEANUP(json_unrefp) json_t *recordings = json_object();
 	json_t *guest, *id;
@@ -52,13 +52,15 @@ static void add_recordings(struct exchange *x, json_t *guests)
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 		exchange_forget(x); /* do not cache this answer: the next one may have the profiles */
 	if (rc != 0)
-		return;
+		return rc == -ENOMEM ? rc : 0;
 	json_array_foreach(guests, i, guest)
 	{
 		snprintf(run, sizeof(run), "%lld", (long long)json_integer_value(json_object_get(guest, "run")));
 		id = json_object_get(recordings, run);
-		json_object_set_new(guest, "memtrace", id ? json_incref(id) : json_null());
+		if (json_object_set_new(guest, "memtrace", id ? json_incref(id) : json_null()) < 0)
+			return -ENOMEM;
 	}
+	return 0;
 }
 
 /*
@@ -101,11 +103,12 @@ enum outcome get_domains(struct exchange *x)
 		if (rc == 0)
 			rc = json_guest_fill(list.reader, guest);
 	}
+	if (rc == 0)
+		rc = add_recordings(x, array);
 	if (rc != 0) {
 		json_decref(next);
 		return exchange_reader_problem(x, rc, "");
 	}
-	add_recordings(x, array);
 	forget_rates(x, array);
 	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o}", "domains", array, "next", next));
 }
@@ -130,14 +133,15 @@ static int guest_runs(struct reader *r, json_t *guest, int64_t id, int64_t befor
 	{
 		last = json_integer_value(json_object_get(run, "run"));
 		streams = json_array();
-		json_object_set_new(run, "streams", streams);
+		if (json_object_set_new(run, "streams", streams) < 0)
+			rc = -ENOMEM;
 		if (rc == 0)
 			rc = json_streams(r, last, streams);
 	}
 	if (json_array_size(runs) == limit)
 		next = json_sprintf("%lld", (long long)last);
-	json_object_set(guest, "run_list", runs);
-	json_object_set_new(guest, "next", next);
+	if (json_object_set(guest, "run_list", runs) < 0 || json_object_set_new(guest, "next", next) < 0)
+		return -ENOMEM;
 	return rc;
 }
 
@@ -157,8 +161,8 @@ enum outcome get_domain(struct exchange *x)
 		rc = guest_runs(r, guest, run, (int64_t)before, limit);
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "The guest was deleted meanwhile.");
-	json_array_append(one, guest);
-	add_recordings(x, one);
+	if (json_array_append(one, guest) < 0 || add_recordings(x, one) != 0)
+		return exchange_reader_problem(x, -ENOMEM, "");
 	forget_rates(x, one);
 	return exchange_json(x, MHD_HTTP_OK, json_incref(guest));
 }

@@ -241,7 +241,7 @@ enum outcome get_events(struct exchange *x)
 		resume(e, id);
 	x->events = e;
 	x->back = &e->exchange;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }

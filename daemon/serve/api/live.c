@@ -536,7 +536,7 @@ static bool begin_after(struct exchange *x, struct live *l, const struct resourc
 	return true;
 }
 
-static void add_cut(const struct live *l, struct MHD_Response *response)
+static void add_cut(struct exchange *x, const struct live *l, struct MHD_Response *response)
 {
 	char at[POSITION_TEXT], text[POSITION_TEXT + 64];
 
@@ -544,7 +544,7 @@ static void add_cut(const struct live *l, struct MHD_Response *response)
 		return;
 	position_format(&l->first_cut, at);
 	snprintf(text, sizeof(text), "bytes=%" PRIu64 "; packets=%" PRIu64 "; at=%s", l->cut_bytes, l->cut_packets, at);
-	MHD_add_response_header(response, "Mprof-Cut", text);
+	exchange_add_header(x, response, "Mprof-Cut", text);
 }
 
 static enum outcome live_respond(struct exchange *x, struct live *l)
@@ -567,14 +567,14 @@ static enum outcome live_respond(struct exchange *x, struct live *l)
 	x->live_run = l->selection.run;
 	x->back = &l->exchange;
 	live_follow(l);
-	MHD_add_response_header(response, "Mprof-Position", text);
-	add_cut(l, response);
-	MHD_add_response_header(response, "Mprof-Run-State", l->ended ? "ended" : "running");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ctf-stream");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	exchange_add_header(x, response, "Mprof-Position", text);
+	add_cut(x, l, response);
+	exchange_add_header(x, response, "Mprof-Run-State", l->ended ? "ended" : "running");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ctf-stream");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	if (l->emitter.zstd)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
+		exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 

@@ -201,21 +201,21 @@ static int take_recording(void *context, const struct memtrace *m)
 	return 0;
 }
 
-static void add_headers(const struct download *d, struct MHD_Response *response)
+static void add_headers(struct exchange *x, const struct download *d, struct MHD_Response *response)
 {
 	char range[96];
 
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, d->etag);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-	MHD_add_response_header(response, "Mprof-Recording", d->grows ? "true" : "false");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_ETAG, d->etag);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	exchange_add_header(x, response, "Mprof-Recording", d->grows ? "true" : "false");
 	if (d->zstd)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
+		exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
 	if (!d->part)
 		return;
 	snprintf(range, sizeof(range), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, d->first, d->last, d->total);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, range);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_RANGE, range);
 }
 
 static enum outcome send_body(struct exchange *x, const struct download *d)
@@ -234,8 +234,8 @@ static enum outcome send_body(struct exchange *x, const struct download *d)
 		on_free(b);
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
-	add_headers(d, response);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, TYPE);
+	add_headers(x, d, response);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, TYPE);
 	return exchange_respond(x, d->part ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response);
 }
 
@@ -244,7 +244,7 @@ static enum outcome send_not_modified(struct exchange *x, const struct download 
 	struct MHD_Response *response = exchange_unchanged(d->zstd ? MHD_SIZE_UNKNOWN : d->total);
 
 	if (response)
-		add_headers(d, response);
+		add_headers(x, d, response);
 	return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);
 }
 

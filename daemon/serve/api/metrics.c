@@ -279,8 +279,8 @@ enum outcome metrics_respond(struct exchange *x, const char *text)
 		free(body);
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, open ? OPENMETRICS : CLASSIC);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, open ? OPENMETRICS : CLASSIC);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_VARY, "Accept");
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 

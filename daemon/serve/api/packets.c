@@ -9,6 +9,7 @@
 #include <mprof/ring.h>
 
 #include "clock.h"
+#include "json-whole.h"
 #include "packet-walk.h"
 #include "resource.h"
 #include "routes.h"
@@ -63,7 +64,7 @@ static json_t *newest_json(struct reader *r, const struct reader_ends *ends)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < ends->n; i++)
-		json_array_append_new(list, stamp_json(r, &ends->end[i]));
+		json_add_item(&list, stamp_json(r, &ends->end[i]));
 	return list;
 }
 
@@ -92,9 +93,9 @@ static int copied_json(struct exchange *x, int64_t stream, const struct packet_v
 	}
 	*json = json_pack("{s:o, s:o}", "first", stamp_json(r, &first), "last", stamp_json(r, &ends.end[ends.n - 1]));
 	if (ends.n > 2)
-		json_object_set_new(*json, "newest", newest_json(r, &ends));
+		json_add_member(json, "newest", newest_json(r, &ends));
 	if (known)
-		json_object_set_new(*json, "last_chunk", json_ns(last_chunk));
+		json_add_member(json, "last_chunk", json_ns(last_chunk));
 	return 0;
 }
 
@@ -297,11 +298,10 @@ static enum outcome overview_answer(struct exchange *x, struct listing *l)
 		const struct bucket *b = &l->buckets[i];
 		uint64_t from = l->from + i * width;
 
-		json_array_append_new(buckets,
-				      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "from", json_ns(from), "to",
-						json_ns(from + width - 1), "packets", json_count(b->packets), "bytes",
-						json_count(b->bytes), "lost_packets", json_count(b->lost),
-						"skipped_packets", json_count(b->skipped)));
+		json_add_item(&buckets, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "from", json_ns(from), "to",
+						  json_ns(from + width - 1), "packets", json_count(b->packets), "bytes",
+						  json_count(b->bytes), "lost_packets", json_count(b->lost),
+						  "skipped_packets", json_count(b->skipped)));
 	}
 	return exchange_json(x, MHD_HTTP_OK,
 			     json_pack("{s:I, s:I, s:o, s:o, s:o}", "run", (json_int_t)l->selection.run, "stream",

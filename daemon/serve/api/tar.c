@@ -250,11 +250,11 @@ static void add_losses(struct exchange *x, struct tarball *t, struct MHD_Respons
 		sum.packets += one.packets;
 	}
 	snprintf(text, sizeof(text), "%" PRIu64 "%s", sum.packets, sum.at_least ? "+" : "");
-	MHD_add_response_header(response, "Mprof-Lost-Packets", text);
+	exchange_add_header(x, response, "Mprof-Lost-Packets", text);
 	if (t->capture)
-		MHD_add_response_header(response, "Mprof-Complete", t->whole ? "true" : "false");
+		exchange_add_header(x, response, "Mprof-Complete", t->whole ? "true" : "false");
 	if (t->capture && capture_damages(x, t->capture, damages))
-		MHD_add_response_header(response, "Mprof-Damages", damages);
+		exchange_add_header(x, response, "Mprof-Damages", damages);
 }
 
 static enum outcome tar_send(struct exchange *x, struct tarball *t)
@@ -276,7 +276,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	if (match && request_etag_matches(match, etag)) {
 		response = exchange_unchanged(total);
 		if (response)
-			MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
+			exchange_add_header(x, response, MHD_HTTP_HEADER_ETAG, etag);
 		return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);
 	}
 	t->at = 0;
@@ -286,9 +286,9 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	x->work = NULL; /* the response owns the tarball now */
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_ETAG, etag);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
 	add_losses(x, t, response);
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }

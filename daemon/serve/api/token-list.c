@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "json-whole.h"
 #include "routes.h"
 #include "row-json.h"
 #include "scopes-json.h"
@@ -39,7 +40,7 @@ enum outcome get_tokens(struct exchange *x)
 	if (tokens_refresh(tokens, sentence, sizeof(sentence)) < 0)
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", sentence);
 	for (size_t i = 0; i < tokens_count(tokens); i++)
-		json_array_append_new(array, json_token(tokens_at(tokens, i)));
+		json_add_item(&array, json_token(tokens_at(tokens, i)));
 	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O}", "tokens", array));
 }
 
@@ -86,7 +87,7 @@ enum outcome post_token(struct exchange *x)
 		return exchange_problem(x, rc == -E2BIG ? MHD_HTTP_CONFLICT : MHD_HTTP_INTERNAL_SERVER_ERROR, "%s.",
 					sentence);
 	json = json_token(made);
-	json_object_set_new(json, "token", json_string(text));
+	json_add_member(&json, "token", json_string(text));
 	return exchange_json(x, MHD_HTTP_CREATED, json);
 }
 

@@ -34,9 +34,9 @@ struct download {
 	char etag[64];
 };
 
-static void add_header(struct MHD_Response *response, const char *name, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static void add_header(struct MHD_Response *response, const char *name, const char *format, ...)
+static void add_header(struct exchange *x, struct MHD_Response *response, const char *name, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static void add_header(struct exchange *x, struct MHD_Response *response, const char *name, const char *format, ...)
 {
 	char text[3 * REQUEST_TARGET_MAX + 256];
 	va_list args;
@@ -44,7 +44,7 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	MHD_add_response_header(response, name, text);
+	exchange_add_header(x, response, name, text);
 }
 
 /* Write TEXT, the {domain} of the path, to OUT in percent encoding. */
@@ -69,8 +69,8 @@ static void add_location(struct exchange *x, const struct download *d, struct MH
 	encode_segment(x->parameter, domain);
 	position_format(&first, from);
 	position_format(&d->plan.end, end);
-	add_header(response, MHD_HTTP_HEADER_CONTENT_LOCATION, "/v1/domains/%s/trace?first=%s&end=%s%s", domain, from,
-		   end, s->raw ? "&tail=raw" : "");
+	add_header(x, response, MHD_HTTP_HEADER_CONTENT_LOCATION, "/v1/domains/%s/trace?first=%s&end=%s%s", domain,
+		   from, end, s->raw ? "&tail=raw" : "");
 }
 
 static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_Response *response)
@@ -79,25 +79,25 @@ static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_
 	struct span_losses l;
 	char at[POSITION_TEXT], damages[READING_DAMAGES_TEXT];
 
-	add_header(response, MHD_HTTP_HEADER_ETAG, "%s", d->etag);
-	add_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
-	add_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
-	add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-	add_header(response, "Mprof-Run", "%" PRId64, s->run);
-	add_header(response, "Mprof-Stream", "%" PRIu32, s->number);
+	add_header(x, response, MHD_HTTP_HEADER_ETAG, "%s", d->etag);
+	add_header(x, response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+	add_header(x, response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
+	add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	add_header(x, response, "Mprof-Run", "%" PRId64, s->run);
+	add_header(x, response, "Mprof-Stream", "%" PRIu32, s->number);
 	if (span_lost(exchange_reader(x), &s->span, &l) == 0)
-		add_header(response, "Mprof-Lost-Packets", "%" PRIu64 "%s", l.packets, l.at_least ? "+" : "");
+		add_header(x, response, "Mprof-Lost-Packets", "%" PRIu64 "%s", l.packets, l.at_least ? "+" : "");
 	else /* the number is unknown now */
-		add_header(response, "Mprof-Lost-Packets", "0+");
+		add_header(x, response, "Mprof-Lost-Packets", "0+");
 	if (d->plan.cut_packets) {
 		position_format(&d->plan.first_cut, at);
-		add_header(response, "Mprof-Cut", "bytes=%" PRIu64 "; packets=%" PRIu64 "; at=%s", d->plan.cut_bytes,
+		add_header(x, response, "Mprof-Cut", "bytes=%" PRIu64 "; packets=%" PRIu64 "; at=%s", d->plan.cut_bytes,
 			   d->plan.cut_packets, at);
 	}
 	if (d->capture)
-		add_header(response, "Mprof-Complete", "%s", d->whole ? "true" : "false");
+		add_header(x, response, "Mprof-Complete", "%s", d->whole ? "true" : "false");
 	if (d->capture && capture_damages(x, s->capture, damages))
-		add_header(response, "Mprof-Damages", "%s", damages);
+		add_header(x, response, "Mprof-Damages", "%s", damages);
 	if (d->grows && d->plan.packets)
 		add_location(x, d, response);
 }
@@ -154,12 +154,12 @@ static enum outcome respond_body(struct exchange *x, struct download *d, struct 
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	add_plan_headers(x, d, response);
-	add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CTF_TYPE);
+	add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, CTF_TYPE);
 	if (d->zstd)
-		add_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
+		add_header(x, response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
 	if (d->part)
-		add_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, d->first,
-			   d->last, d->plan.total);
+		add_header(x, response, MHD_HTTP_HEADER_CONTENT_RANGE, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+			   d->first, d->last, d->plan.total);
 	return in_memory ? exchange_respond_memory(x, status, response, in_memory)
 			 : exchange_respond(x, status, response);
 }

@@ -33,18 +33,19 @@ static const struct asset *asset_find(const char *name)
 	return NULL;
 }
 
-static void asset_headers(struct MHD_Response *response, const struct asset *asset, const char *etag, bool packed)
+static void asset_headers(struct exchange *x, struct MHD_Response *response, const struct asset *asset,
+			  const char *etag, bool packed)
 {
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, asset->type);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
-	MHD_add_response_header(response, "Content-Security-Policy", POLICY);
-	MHD_add_response_header(response, "Cross-Origin-Opener-Policy", OPENER);
-	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_ETAG, etag);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, asset->type);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+	exchange_add_header(x, response, "Content-Security-Policy", POLICY);
+	exchange_add_header(x, response, "Cross-Origin-Opener-Policy", OPENER);
+	exchange_add_header(x, response, "Cross-Origin-Resource-Policy", "same-origin");
+	exchange_add_header(x, response, "Referrer-Policy", "no-referrer");
 	if (packed)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+		exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
 }
 
 static enum outcome asset_respond(struct exchange *x, const struct asset *asset)
@@ -61,7 +62,7 @@ static enum outcome asset_respond(struct exchange *x, const struct asset *asset)
 	response = MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	asset_headers(response, asset, etag, packed && !unchanged);
+	asset_headers(x, response, asset, etag, packed && !unchanged);
 	return exchange_respond(x, unchanged ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
 }
 
@@ -75,8 +76,8 @@ enum outcome get_root(struct exchange *x)
 	response = MHD_create_response_from_buffer(strlen(ROOT), (void *)(uintptr_t)ROOT, MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_VARY, "Accept");
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json-whole.h"
 #include "quantity.h"
 #include "row-json.h"
 
@@ -50,26 +51,29 @@ static json_t *stream_json(json_t *stream)
 				 last_offset, "tail_bytes", json_integer_value(json_object_get(stream, "tail_bytes")));
 
 	if (last_offset == 0 && tail_marked > 0) /* as archive_range_is_lost() on the host */
-		(void)json_object_set_new(json, "lost", json_true());
+		json_add_member(&json, "lost", json_true());
 	return json;
 }
 
 /*
- * Return the streams in TEXT, the head's member, as the API shows them. Set *COMPLETE to whether the host had deleted
+ * Return the streams in TEXT, the head's member, as the API shows them, or NULL without memory. Set *COMPLETE to whether the host had deleted
  * nothing of them.
  */
 static json_t *streams_json(const char *text, bool *complete)
 {
-	CLEANUP(json_unrefp) json_t *streams = json_loads(text, 0, NULL);
+	json_error_t error;
+	CLEANUP(json_unrefp) json_t *streams = json_loads(text, 0, &error);
 	json_t *list = json_array(), *stream;
 	size_t i;
 
 	*complete = true;
+	if (!streams && json_error_code(&error) == json_error_out_of_memory)
+		return json_decref(list), NULL;
 	json_array_foreach(streams, i, stream)
 	{
 		*complete &= !json_is_false(json_object_get(stream, "complete"));
 		if (i < STREAMS_MOST && json_is_object(stream))
-			json_array_append_new(list, stream_json(stream));
+			json_add_item(&list, stream_json(stream));
 	}
 	return list;
 }

@@ -12,6 +12,7 @@
 
 #include "capture-rows.h"
 #include "clock.h"
+#include "json-whole.h"
 #include "log.h"
 #include "thread.h"
 
@@ -67,7 +68,7 @@ static char *change_text(const struct postgres_rows *rows, int row)
 {
 	const char *what = strcmp(postgres_text(rows, row, CHANGE_COLUMN), "made") == 0 ? "made" : "changed";
 	json_t *json = json_pack("{s:s, s:o}", "change", what, "capture", capture_row_json(rows, row));
-	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	char *text = json_whole_text(json, JSON_COMPACT | JSON_ENSURE_ASCII);
 
 	json_decref(json);
 	return text;

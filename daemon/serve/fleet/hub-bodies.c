@@ -218,7 +218,10 @@ enum outcome hub_get_capture_context(struct exchange *x)
 	context = look_into(x) ? capture_context(x, number) : NULL; /* look_into() releases the question */
 	if (!context)
 		return OUTCOME_DONE;
-	json_object_update(context, names);
+	if (json_object_update(context, names) < 0) {
+		json_decref(context);
+		return exchange_reader_problem(x, -ENOMEM, "");
+	}
 	return exchange_json(x, MHD_HTTP_OK, context);
 }
 
@@ -256,15 +259,15 @@ static enum outcome send_file(struct exchange *x, int fd, uint64_t total)
 		close(fd);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-memtrace");
-	MHD_add_response_header(response, "Mprof-Recording", "false");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_ETAG, etag);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-memtrace");
+	exchange_add_header(x, response, "Mprof-Recording", "false");
 	snprintf(text, sizeof(text), "bytes %llu-%llu/%llu", (unsigned long long)first, (unsigned long long)last,
 		 (unsigned long long)total);
 	if (code == MHD_HTTP_PARTIAL_CONTENT)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
+		exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
 	return exchange_respond(x, code, response);
 }
 

@@ -8,6 +8,7 @@
 #include "capture-rows.h"
 #include "fleet.h"
 #include "hub-routes.h"
+#include "json-whole.h"
 #include "quantity.h"
 #include "row-json.h"
 
@@ -33,7 +34,7 @@ static int make_list(struct question *q, const struct postgres_rows *rows, struc
 	(void)p;
 	for (int row = 0; row < n; row++)
 		if (capture_row_allowed(q, rows, row))
-			json_array_append_new(captures, capture_row_json(rows, row));
+			json_add_item(&captures, capture_row_json(rows, row));
 	if ((uint64_t)n == q->limit)
 		next = cursor_json(rows, n - 1);
 	q->json = json_pack("{s:O, s:o?}", "captures", captures, "next", next);

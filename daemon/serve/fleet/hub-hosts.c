@@ -6,6 +6,7 @@
 
 #include "capture-rows.h"
 #include "hub-routes.h"
+#include "json-whole.h"
 #include "quantity.h"
 #include "question.h"
 #include "row-json.h"
@@ -49,7 +50,7 @@ static int make_hosts(struct question *q, const struct postgres_rows *rows, stru
 
 	(void)p;
 	for (int row = 0; row < n; row++)
-		json_array_append_new(hosts, host_json(rows, row));
+		json_add_item(&hosts, host_json(rows, row));
 	if ((uint64_t)n == q->limit)
 		next = json_string(postgres_text(rows, n - 1, 0));
 	q->json = json_pack("{s:O, s:o?}", "hosts", hosts, "next", next);
@@ -168,7 +169,7 @@ static int make_guests(struct question *q, const struct postgres_rows *rows, str
 	(void)p;
 	for (int row = 0; row < n; row++)
 		if (guest_allowed(q, rows, row))
-			json_array_append_new(guests, guest_json(rows, row));
+			json_add_item(&guests, guest_json(rows, row));
 	if ((uint64_t)n == q->limit)
 		next = json_sprintf("%s/%s", postgres_text(rows, n - 1, 0), postgres_text(rows, n - 1, 1));
 	q->json = json_pack("{s:O, s:o?}", "domains", guests, "next", next);
@@ -255,7 +256,7 @@ static int add_runs(struct guest_question *g, struct postgres *p)
 		&params, &rows);
 	n = postgres_count(rows);
 	for (int row = 0; row < n; row++)
-		json_array_append_new(list, run_json(rows, row));
+		json_add_item(&list, run_json(rows, row));
 	next = (uint64_t)n == q->limit ? json_sprintf("%" PRIu64, g->cursor + q->limit) : json_null();
 	if (json_object_set_new(q->json, "run_list", list) < 0 || json_object_set_new(q->json, "next", next) < 0)
 		return -ENOMEM;

@@ -11,6 +11,7 @@
 
 #include "capture-rows.h"
 #include "hub-routes.h"
+#include "json-whole.h"
 #include "quantity.h"
 #include "row-json.h"
 
@@ -134,7 +135,7 @@ static int make_list(struct question *q, const struct postgres_rows *rows, struc
 			break;
 		captures += first;
 		if (!postgres_is_null(rows, row, PART_STREAM) && capture_row_allowed(q, rows, row))
-			json_array_append_new(list, memtrace_json(rows, row));
+			json_add_item(&list, memtrace_json(rows, row));
 	}
 	if (row < n || captures == SCANNED)
 		next = json_sprintf("%" PRIu64, l->skipped + captures);

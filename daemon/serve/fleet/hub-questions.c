@@ -5,6 +5,7 @@
 
 #include "array.h"
 #include "hub-routes.h"
+#include "json-whole.h"
 #include "question.h"
 
 enum kind { END, TEXT, NUMBER, BOOL, TIME };
@@ -90,8 +91,8 @@ static int make_rows(struct question *q, const struct postgres_rows *rows, struc
 	for (int row = 0; row < n; row++) {
 		object = json_object();
 		for (int i = 0; i < COLUMNS_MOST && columns[i].kind != END; i++)
-			json_object_set_new(object, columns[i].name, column_json(columns[i].kind, rows, row, i));
-		json_array_append_new(list, object);
+			json_add_member(&object, columns[i].name, column_json(columns[i].kind, rows, row, i));
+		json_add_item(&list, object);
 	}
 	if ((uint64_t)n == q->limit)
 		next = json_sprintf("%" PRIu64, v->cursor + q->limit);

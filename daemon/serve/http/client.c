@@ -21,6 +21,7 @@
 #include "client.h"
 #include "clock.h"
 #include "http-state.h"
+#include "json-whole.h"
 #include "log.h"
 
 #define ACCEPT_MOST 64u /* connections accepted in a row, before other events are handled */
@@ -289,7 +290,7 @@ static size_t refusal(unsigned status, const char *detail, char *text, size_t si
 {
 	const bool busy = status == MHD_HTTP_SERVICE_UNAVAILABLE;
 	json_t *json = problem_json(status, detail, NULL);
-	CLEANUP(freep) char *body = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	CLEANUP(freep) char *body = json_whole_text(json, JSON_COMPACT | JSON_ENSURE_ASCII);
 	int len;
 
 	json_decref(json);

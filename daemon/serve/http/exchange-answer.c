@@ -14,6 +14,13 @@
 #include "clock.h"
 #include "freshness.h"
 #include "http-state.h"
+#include "json-whole.h"
+
+void exchange_add_header(struct exchange *x, struct MHD_Response *response, const char *name, const char *value)
+{
+	if (MHD_add_response_header(response, name, value) != MHD_YES)
+		x->lacks_header = true;
+}
 
 /* Say how old an answer may be that the collector's commit did not precede. */
 static void add_age(struct exchange *x, struct MHD_Response *response)
@@ -23,21 +30,22 @@ static void add_age(struct exchange *x, struct MHD_Response *response)
 	char text[40];
 
 	snprintf(text, sizeof(text), "%.1f%s", (double)age / 1e9, at_least ? "+" : "");
-	MHD_add_response_header(response, "Mprof-Age", text);
+	exchange_add_header(x, response, "Mprof-Age", text);
 }
 
 static void queue(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
 	x->http->counts.client_errors += status >= 400 && status < 500;
 	x->http->counts.server_errors += status >= 500;
-	MHD_add_response_header(response, "X-Content-Type-Options",
-				"nosniff"); /* browsers must not guess that bytes of a guest are a page */
+	exchange_add_header(x, response, "X-Content-Type-Options",
+			    "nosniff"); /* browsers must not guess that bytes of a guest are a page */
 	if (x->late)
 		add_age(x, response);
 	if (x->closes)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+		exchange_add_header(x, response, MHD_HTTP_HEADER_CONNECTION, "close");
 	exchange_audit(x, status);
-	x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
+	/* Without one of its headers an answer would say less than is known, for example not that packets are lost. */
+	x->answered = !x->lacks_header && MHD_queue_response(x->connection, status, response) == MHD_YES;
 }
 
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)
@@ -91,7 +99,10 @@ enum outcome exchange_respond_memory(struct exchange *x, unsigned status, struct
 	    !archive_state_equal(&now, &x->made_from))
 		return exchange_respond(x, status, response);
 	queue(x, status, response);
-	response_cache_add(&x->http->responses, &now, &key, response, bytes);
+	if (x->lacks_header)
+		MHD_destroy_response(response);
+	else
+		response_cache_add(&x->http->responses, &now, &key, response, bytes);
 	return OUTCOME_DONE;
 }
 
@@ -99,9 +110,9 @@ enum outcome exchange_respond_memory(struct exchange *x, unsigned status, struct
  * Return a response with JSON as its body, or NULL without memory. Release JSON. *BYTES is the
  * length of the body.
  */
-static struct MHD_Response *json_response(json_t *json, const char *type, size_t *bytes)
+static struct MHD_Response *json_response(struct exchange *x, json_t *json, const char *type, size_t *bytes)
 {
-	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	char *text = json_whole_text(json, JSON_COMPACT | JSON_ENSURE_ASCII);
 	struct MHD_Response *response = NULL;
 
 	json_decref(json);
@@ -112,8 +123,8 @@ static struct MHD_Response *json_response(json_t *json, const char *type, size_t
 		free(text);
 		return NULL;
 	}
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	return response;
 }
 
@@ -121,10 +132,10 @@ enum outcome exchange_json_with(struct exchange *x, unsigned status, json_t *jso
 				const char *value)
 {
 	size_t bytes;
-	struct MHD_Response *response = json_response(json, "application/json", &bytes);
+	struct MHD_Response *response = json_response(x, json, "application/json", &bytes);
 
 	if (response && header)
-		MHD_add_response_header(response, header, value);
+		exchange_add_header(x, response, header, value);
 	return exchange_respond_memory(x, status, response, bytes);
 }
 
@@ -136,10 +147,10 @@ enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json)
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json)
 {
 	size_t bytes;
-	struct MHD_Response *response = json_response(json, "application/json", &bytes);
+	struct MHD_Response *response = json_response(x, json, "application/json", &bytes);
 
 	if (response)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, location);
+		exchange_add_header(x, response, MHD_HTTP_HEADER_LOCATION, location);
 	return exchange_respond(x, MHD_HTTP_CREATED, response);
 }
 
@@ -149,7 +160,7 @@ enum outcome exchange_text(struct exchange *x, const char *type, const char *tex
 		MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
 
 	if (response)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+		exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 
@@ -212,8 +223,8 @@ json_t *problem_json(unsigned status, const char *detail, json_t *more)
 	json_t *problem = json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title", problem_title(status),
 				    "status", (int)status, "detail", detail_json(detail));
 
-	if (problem && more)
-		json_object_update(problem, more);
+	if (problem && more && json_object_update(problem, more) < 0)
+		problem = (json_decref(problem), NULL);
 	json_decref(more);
 	return problem;
 }
@@ -223,14 +234,14 @@ static enum outcome problem_respond(struct exchange *x, unsigned status, const c
 				    const char *name, const char *value)
 {
 	size_t bytes;
-	struct MHD_Response *response = json_response(problem_json(status, detail, more), PROBLEM_TYPE, &bytes);
+	struct MHD_Response *response = json_response(x, problem_json(status, detail, more), PROBLEM_TYPE, &bytes);
 
 	if (response && status == MHD_HTTP_UNAUTHORIZED)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+		exchange_add_header(x, response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	if (response && (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS))
-		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+		exchange_add_header(x, response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	if (response && value)
-		MHD_add_response_header(response, name, value);
+		exchange_add_header(x, response, name, value);
 	return exchange_respond(x, status, response);
 }
 

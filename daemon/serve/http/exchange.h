@@ -112,7 +112,8 @@ struct exchange {
 	uint64_t newest_asked;	   /* when the collector was asked to commit, CLOCK_MONOTONIC ns; 0 = it was not */
 	bool handled;		   /* its handler was called */
 	bool late;		   /* the collector did not commit in time: the answer may be old */
-	bool keep;		   /* the answer may be stored in the cache */
+	bool lacks_header; /* there was no memory for a header of the answer: it is not sent, and the connection is closed */
+	bool keep;	   /* the answer may be stored in the cache */
 	/*
 	 * State of the archives when the handler began; the answer is cached only if it is still
 	 * the same.
@@ -176,6 +177,11 @@ enum outcome exchange_text(struct exchange *x, const char *type, const char *tex
 /* Do not cache the answer, because it depends on the time, or lacks something. */
 void exchange_forget(struct exchange *x);
 enum outcome exchange_empty(struct exchange *x, unsigned status);
+/*
+ * Add a header to RESPONSE, the answer to X. Copy NAME and VALUE. If there is no memory for it, nothing is answered: the
+ * connection is closed.
+ */
+void exchange_add_header(struct exchange *x, struct MHD_Response *response, const char *name, const char *value);
 /* Answer with RESPONSE and release it; NULL = out of memory. */
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response);
 /*

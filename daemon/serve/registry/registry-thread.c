@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "json-whole.h"
 #include "postgres.h"
 #include "registry-thread.h"
 #include "thread.h"
@@ -71,9 +72,10 @@ static char *questions_text(const struct batch *b)
 
 		if (has_hash(k->kind))
 			secret_digits(k->hash, sizeof(k->hash), hash);
-		json_array_append_new(array, json_pack("[s, s, s]", identity_word(k->kind), k->name, hash));
+		json_add_item(&array, json_pack("[s, s, s]", identity_word(k->kind), k->name, hash));
 	}
-	text = json_array_size(array) == b->n_questions ? json_dumps(array, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	text = json_array_size(array) == b->n_questions ? json_whole_text(array, JSON_COMPACT | JSON_ENSURE_ASCII)
+							: NULL;
 	json_decref(array);
 	return text;
 }

@@ -1,0 +1,137 @@
+"""An answer is right, or there is none, whatever allocation fails: no-memory.py BUILD-DIRECTORY [TEST…]
+
+Allocations of jansson and of libmicrohttpd's headers fail, one after the other (fail-memory.c). An answer that lacks a part would be false, for
+example one without the number of lost packets.
+"""
+
+import http.client
+import mmap
+import os
+import random
+import signal
+import struct
+import subprocess
+
+import daemons
+from daemons import BUILD, Ring, event, image, program, rooms
+
+MOST = 40  # failures that are tried for a question
+CHANGES = {"Date", "Mprof-Age", "Connection"}
+
+
+class Memory:
+    """The file of fail-memory.c."""
+
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+        with open(path, "w+b") as f:
+            f.write(struct.pack("qq", 0, -1))
+            f.flush()
+            self.map = mmap.mmap(f.fileno(), 16)
+
+    def environment(self):
+        library = os.path.abspath(os.path.join(BUILD, "tests", "integration", "libfail-memory.so"))
+        return {"LD_PRELOAD": library, "FAIL_MEMORY": self.path, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+
+    def count(self):
+        """Return how many allocations there were."""
+        return struct.unpack("qq", self.map[:])[0]
+
+    def fail(self, n):
+        """Let the allocation N from now on fail; N counts from 0, -1: none."""
+        self.map[8:] = struct.pack("q", n)
+
+
+def chosen(n):
+    """Return numbers below N, all of them if they are few."""
+    return range(n) if n <= MOST else sorted(random.sample(range(n), MOST))
+
+
+class Server(daemons.Case):
+    def start(self):
+        """Start a server on the archive of a guest that has lost packets, and was captured."""
+        d = self.enterContext(daemons.Daemons())
+        d.start()
+        with Ring("rings/web.ctf") as ring:
+            d.wait(lambda: d.domain("web"))
+            ring.add_packet()
+            os.kill(d.collector.pid, signal.SIGSTOP)
+            for _ in range(9):
+                ring.add_packet()
+            os.kill(d.collector.pid, signal.SIGCONT)
+            d.wait(lambda: d.domain("web")["streams"][0]["lost_packets"])
+            ring.add_slowly(3)
+        os.unlink("rings/web.ctf")
+        d.wait_ended("web")
+        d.wait_read()
+        d.stop_collector()
+        d.stop_server()
+        memory = Memory("memory")
+        words = [f"{name}={value}" for name, value in memory.environment().items()]
+        d.server = d.launch("mprofd-http", "--listen", f"unix:{d.socket}", prefix=["env", *words])
+        d.wait_read()
+        return d, memory
+
+    def ask(self, d, path):
+        status, headers, body = d.ask(path, headers={"If-None-Match": '"other"'})  # such an answer does not come from the cache
+        return status, {name: value for name, value in headers.items() if name not in CHANGES}, body
+
+    def test_answers(self):
+        d, memory = self.start()
+        capture = d.captures("web")[0]["id"]
+        paths = ["/v1/domains", "/v1/domains/web", "/v1/domains/web/packets?limit=2", "/v1/domains/web/packets?buckets=3", "/v1/domains/web/trace"]
+        paths += [f"/v1/captures/{capture}{part}" for part in ("", "/trace", "/ctf.tar", "/context")] + ["/v1/captures", "/"]
+        failed = 0
+        for path in paths:
+            before = memory.count()
+            right = self.ask(d, path)
+            for n in chosen(memory.count() - before + 1):
+                memory.fail(n)
+                try:
+                    answer = self.ask(d, path)
+                except (http.client.HTTPException, ConnectionError):
+                    failed += 1
+                    answer = right
+                memory.fail(-1)
+                failed += answer[0] >= 500
+                if answer[0] < 500:
+                    self.assertEqual(answer, right, (path, n))
+        self.assertGreater(failed, 50)
+        self.assertIsNone(d.server.poll())
+
+
+class Program(daemons.Case):
+    def test_mprofctl(self):
+        """Of the commands that print JSON or a text made of it."""
+        body = b"".join(event(1000 + i, i % 3) for i in range(9)) + struct.pack("<QBqq", 2000, 11, 1, 5) + b"load\0"
+        for name in ("good", "bad"):
+            with open(f"{name}.ctf", "wb") as f:
+                f.write(image([body, body[17:] if name == "bad" else body], rooms(4096, 4)))
+        memory = Memory("memory")
+        environment = {**os.environ, **memory.environment()}
+
+        def run(words):
+            done = subprocess.run([program("mprofctl"), *words], capture_output=True, env=environment, check=False)
+            return done.returncode, done.stdout, done.stderr
+
+        failed = 0
+        for words in ["diff good.ctf bad.ctf", "--json diff good.ctf bad.ctf", "--json threads good.ctf"]:
+            before = memory.count()
+            right = run(words.split())
+            self.assertIn(right[0], (0, 3), right)
+            n = memory.count() - before
+            self.assertGreater(n, 20)
+            for at in sorted(random.sample(range(n), min(n, 6))):
+                memory.fail(at)
+                answer = run(words.split())
+                memory.fail(-1)
+                if answer[0] == 1:
+                    failed += 1
+                    self.assertIn(b"memory", answer[2], (words, at))
+                else:
+                    self.assertEqual(answer, right, (words, at))
+        self.assertGreater(failed, 5)
+
+
+if __name__ == "__main__":
+    daemons.main()
