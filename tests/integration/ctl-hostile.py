@@ -216,6 +216,27 @@ class Slow(Case):
             self.assertEqual((code, out), (5, b""), said)
             self.assertIn(want, said)
 
+    def test_without_body(self):
+        """Bytes come fast, and none of them is of the body: the extension of a chunk, and trailers."""
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+        def answer(h):
+            h.close_connection = True
+            if "captures" in h.path:
+                h.wfile.write(head + b"2\r\n{}\r\n0\r\n" + b"T: x\r\n" * 300_000)
+                return
+            until = time.monotonic() + 100  # far longer than the client waits
+            h.wfile.write(head + b"5;")
+            while time.monotonic() < until:
+                h.wfile.write(b"x" * 8192)
+
+        code, out, said = self.run_it("domains", answer=answer, MPROFCTL_TIMEOUT="1")
+        self.assertEqual((code, out), (5, b""), said)
+        self.assertRegex(said, "is too slow|nothing came for 1 s")
+        code, out, said = self.run_it("captures", answer=answer, MPROFCTL_TIMEOUT="1")
+        self.assertEqual((code, out), (5, b""), said)
+        self.assertIn("its headers have more than 524288 bytes", said)
+
     def test_fetch(self):
         """Each retry must bring more than a few bytes. One server breaks the connection, the other
         is slow."""

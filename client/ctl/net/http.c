@@ -21,6 +21,7 @@
 #include "http.h"
 
 #define VALUE_MAX     8192u
+#define HEADERS_MAX   (512u << 10) /* bytes of an answer's headers and trailers; libcurl limits the former alone */
 #define PROBLEM_MAX   (64u << 10)
 #define JSON_MAX      (64u << 20)
 #define POLL_MS	      500
@@ -32,6 +33,8 @@ struct exchange {
 	struct http_answer *answer;
 	struct rate rate;
 	uint64_t unpacked; /* bytes of the body so far, unpacked */
+	uint64_t headers;  /* bytes of headers and trailers so far */
+	uint64_t calls;	   /* how often libcurl passed something on */
 	bool refused;	   /* body() returned false */
 	bool memory;
 	bool slow;
@@ -105,43 +108,58 @@ void http_answer_deinit(struct http_answer *a)
 	*a = (struct http_answer){0};
 }
 
-/* If LINE is the header NAME, store a copy of its value in *SLOT. */
-static void keep_header(const char *line, size_t n, const char *name, char **slot)
+/* If LINE is the header NAME, store a copy of its value in *SLOT. Return false without memory. */
+static bool keep_header(const char *line, size_t n, const char *name, char **slot)
 {
 	size_t at = strlen(name);
 
 	if (n <= at || strncasecmp(line, name, at) != 0 || line[at] != ':' || n > VALUE_MAX)
-		return;
+		return true;
 	for (at++; at < n && (line[at] == ' ' || line[at] == '\t'); at++)
 		;
 	while (n > at && (line[n - 1] == '\r' || line[n - 1] == '\n' || line[n - 1] == ' '))
 		n--;
 	free(*slot);
 	*slot = strndup(line + at, n - at);
+	return *slot != NULL;
 }
 
 static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
 	struct exchange *x = context;
 	struct http_answer *a = x->answer;
+	const struct {
+		const char *name;
+		char **slot;
+	} kept[] = {
+		{"ETag", &a->etag},
+		{"Content-Location", &a->content_location},
+		{"Content-Range", &a->content_range},
+		{"Content-Encoding", &a->content_encoding},
+		{"Location", &a->location},
+		{"Mprof-Position", &a->position},
+		{"Mprof-Run-State", &a->run_state},
+		{"Mprof-Cut", &a->cut},
+		{"Mprof-Lost-Packets", &a->lost},
+		{"Mprof-Complete", &a->complete},
+		{"Retry-After", &a->retry_after},
+		{"Date", &a->date},
+	};
 	size_t n = size * count;
 
+	x->calls++;
+	x->headers += n;
+	if (x->headers > HEADERS_MAX)
+		return 0;
 	rate_add(&x->rate, n);
 	x->rate.in_body = n <= 2;
 	if (n > 5 && strncmp(line, "HTTP/", 5) == 0)
 		http_answer_deinit(a);
-	keep_header(line, n, "ETag", &a->etag);
-	keep_header(line, n, "Content-Location", &a->content_location);
-	keep_header(line, n, "Content-Range", &a->content_range);
-	keep_header(line, n, "Content-Encoding", &a->content_encoding);
-	keep_header(line, n, "Location", &a->location);
-	keep_header(line, n, "Mprof-Position", &a->position);
-	keep_header(line, n, "Mprof-Run-State", &a->run_state);
-	keep_header(line, n, "Mprof-Cut", &a->cut);
-	keep_header(line, n, "Mprof-Lost-Packets", &a->lost);
-	keep_header(line, n, "Mprof-Complete", &a->complete);
-	keep_header(line, n, "Retry-After", &a->retry_after);
-	keep_header(line, n, "Date", &a->date);
+	/* Without the copy of a header the answer would say less, for example not that packets are lost. */
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		x->memory |= !keep_header(line, n, kept[i].name, kept[i].slot);
+	if (x->memory)
+		return 0;
 	return n;
 }
 
@@ -186,6 +204,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 	struct exchange *x = context;
 	size_t n = size * count;
 
+	x->calls++;
 	rate_add(&x->rate, n);
 	x->rate.in_body = true;
 	if (!count_unpacked(x, n))
@@ -352,14 +371,18 @@ static CURLcode drive(struct http *h, struct exchange *x)
 	struct curl_waitfd wait = {.fd = h->signals, .events = CURL_WAIT_POLLIN};
 	int running = 1, left;
 	CURLMsg *message;
-	uint64_t before;
+	uint64_t before, calls;
 
 	while (running) {
 		wait.revents = 0;
+		before = now_ms();
+		calls = x->calls;
 		if (curl_multi_perform(h->multi, &running) != CURLM_OK)
 			return CURLE_OUT_OF_MEMORY;
 		ssh_accept(&h->ssh, &h->at);
-		before = now_ms();
+		/* The time in which libcurl received something and passed on nothing, such as extensions of chunks, is waiting, too. */
+		if (x->calls != calls)
+			before = now_ms();
 		if (running && curl_multi_poll(h->multi, &wait, h->signals >= 0, POLL_MS, NULL) != CURLM_OK)
 			return CURLE_OUT_OF_MEMORY;
 		if (wait.revents)
@@ -417,6 +440,8 @@ int http_perform(struct http *h, const struct http_request *request, struct http
 		return HTTP_E_MEMORY;
 	code = drive(h, &x);
 	h->code = code;
+	if (x.headers > HEADERS_MAX)
+		snprintf(h->error, sizeof(h->error), "its headers have more than %u bytes", HEADERS_MAX);
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
 	curl_easy_getinfo(h->easy, CURLINFO_SSL_VERIFYRESULT, &h->verify);
 	curl_multi_remove_handle(h->multi, h->easy);
