@@ -18,6 +18,13 @@ if [ -x /usr/bin/python3 ] && [ "$(command -v python3)" != /usr/bin/python3 ]; t
 	export PATH
 fi
 
+# Where ccache is installed, an object that any build directory has compiled of the same text with the same flags serves again. The line tables of
+# a sanitizer's report name files relative to the build directory, so they are true in each.
+if [ -d /usr/lib/ccache ]; then
+	PATH=/usr/lib/ccache:$PATH
+	export PATH CCACHE_NOHASHDIR=1
+fi
+
 # Some kernels place a process where a sanitizer wants its map, unless addresses are not random.
 fixed=
 if setarch "$(uname -m)" -R true 2>/dev/null; then

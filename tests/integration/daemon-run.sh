@@ -1,8 +1,9 @@
 #!/bin/sh
-# Run `sh daemon/run` as a new user does: it starts, the three commands that it prints work, and it
-# ends when it is told to; with --seconds by itself.
+# Run `sh daemon/run` as a new user does, with the programs of a build directory: daemon-run BUILD. It starts, the three commands that it prints
+# work, and it ends when it is told to; with --seconds by itself. The suite fresh shows that it installs and compiles.
 set -eu
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+export MPROFD_PROGRAMS="$1"
 work=$(mktemp -d)
 daemon=
 finish() {

@@ -1,7 +1,7 @@
 """Flip bits on the disk: no wrong byte is served, lost bytes are declared, and no program crashes
 or hangs: damage.py BUILD-DIRECTORY [TEST…]
 
-MPROF_SEED repeats a run. MPROF_FLIPS is the number of bits to flip in rows and pieces (40, or 15 with MPROF_BRIEF=1); half as
+MPROF_SEED repeats a run. MPROF_FLIPS is the number of bits to flip in rows and pieces (40, or 6 with MPROF_BRIEF=1); half as
 many flip anywhere in the files.
 """
 
@@ -28,7 +28,7 @@ import sink
 from frames import unzstd
 from unpack import extract
 
-FLIPS = int(os.environ.get("MPROF_FLIPS", "15" if os.environ.get("MPROF_BRIEF") else "40"))
+FLIPS = int(os.environ.get("MPROF_FLIPS", "6" if os.environ.get("MPROF_BRIEF") else "40"))
 TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
 # Cells to flip: the file, the table, its key, and the columns.
 ROWS = {

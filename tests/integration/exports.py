@@ -171,15 +171,17 @@ class Exports(unittest.TestCase):
 
 
 class Decoded(Exports):
-    """Compare with babeltrace2's lines for the original rings."""
+    """Compare with babeltrace2's lines for the original rings; with MPROF_BRIEF, of each third ring and of the damaged ones."""
 
     def decoded(self, pattern, least):
         found = sorted(glob.glob(pattern))
         self.assertGreaterEqual(len(found), least)
-        for path in found:
+        for at, path in enumerate(found):
             name = os.path.basename(path).split(".")[0]
+            damaged = name in ("killed", "truncated")
+            if at % 3 and not damaged and os.environ.get("MPROF_BRIEF"):
+                continue
             with self.subTest(name):
-                damaged = name in ("killed", "truncated")
                 events = self.all(path, 3 if damaged else 0)
                 oracle = lzma.open(f"{os.path.dirname(path)}/{name}.bt2.txt.xz").read().splitlines()
                 if not damaged:  # babeltrace2 stops at damage

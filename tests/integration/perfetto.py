@@ -3,7 +3,7 @@ perfetto.py SOURCE-ROOT MPROFCTL [TEST…]
 
 A reader of its own parses each format's bytes, and protoc reads the first one too. Compare the
 result with `dump --json`, with the lives in `threads --json`, and with the running and sleeping
-times in `stats --json`.
+times in `stats --json`. With MPROF_BRIEF, each third trace, and the damaged ones.
 """
 
 import collections
@@ -50,6 +50,8 @@ def sources():
     for pattern in (f"{TRACES}/*.ctf.xz", f"{PUBLIC}/*.ctf*", f"{PUBLIC}/*.sexp.xz"):
         for path in sorted(glob.glob(pattern)):
             found.setdefault(os.path.basename(path).split(".")[0], path)
+    if os.environ.get("MPROF_BRIEF"):
+        return {name: path for at, (name, path) in enumerate(sorted(found.items())) if at % 3 == 0 or name in ("killed", "truncated")}
     return found
 
 

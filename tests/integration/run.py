@@ -540,8 +540,9 @@ class Processes(Case):
         self.assertEqual(process.stdout.readline(), "written\n")
         directory = self.directory(process.pid)
         # The keeper looks at each of its steps, and samples the counters each second.
-        before = len(Trace(directory).counters["context switches"])
-        self.until(lambda: len(Trace(directory).counters["context switches"]) >= before + 4)
+        switches = lambda: len(Trace(directory).counters.get("context switches", ()))
+        before = switches()
+        self.until(lambda: switches() >= before + 4)
         process.communicate("\n", timeout=300)
         self.assertEqual(self.trace(process.pid).counters["resident bytes"][-1], 0)
 
@@ -856,9 +857,9 @@ class Answers(Case):
         process = self.start(TARGET, "late-waiters")
         directory = self.directory(process.pid)
         self.until(lambda: sum(state == "sleeps" for _, state in self.samples(directory)) >= 4)
-        late = re.findall(r"(?m)^ *(\d+) .*  late", self.why("threads", directory))
-        self.assertEqual(len(late), 4)
-        self.assertLessEqual({dict(self.samples(directory)).get(thread, "waits") for thread in late}, {"waits"})
+        late = lambda: re.findall(r"(?m)^ *(\d+) .*  late", self.why("threads", directory))
+        self.until(lambda: len(late()) == 4)
+        self.assertLessEqual({dict(self.samples(directory)).get(thread, "waits") for thread in late()}, {"waits"})
         process.kill()
 
     def test_blocked(self):

@@ -109,9 +109,9 @@ def checked(lines):
 
 class Oracle(unittest.TestCase):
     def test_equal(self):
-        """Every event of every ring, its time, name and value, and the number of lost words."""
-        compared = 0
-        for name in NAMES:
+        """Every event of every ring, its time, name and value, and the number of lost words. With MPROF_BRIEF, of each second file."""
+        compared, brief = 0, bool(os.environ.get("MPROF_BRIEF"))
+        for name in NAMES[:: 1 + brief]:
             if name.startswith("torn"):
                 continue
             want, got = oracle(name), dump(ring(name))
@@ -119,7 +119,7 @@ class Oracle(unittest.TestCase):
                 self.assertEqual(one, other, f"{name}, line {i}")
             self.assertEqual(len(want), len(got), name)
             compared += len(want)
-        self.assertGreater(compared, 31000)
+        self.assertGreater(compared, 5000 if brief else 31000)
 
     def test_torn(self):
         """A ring that the program overwrote while it was copied: what is left is whole, and the newest."""
