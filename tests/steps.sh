@@ -268,14 +268,10 @@ lint() {
 	done
 }
 
-# Benchmarks beside programs of others (nginx, MariaDB, PostgreSQL, LTTng, Lwt), and those of the page. The suite bench-all runs them, too.
-bench_long="forward http lwt recorder run tls viewer"
-
 bench() {
 	build_gcc || return 0
 	export MPROF_BUILT=1
 	for bench in $(sh tests/bench/run --list); do
-		case " $bench_long " in *" $bench "*) [ "$suite" = bench-all ] || continue ;; esac
 		printf 'bench %s\n' "$bench"
 		check "bench-$bench" sh tests/bench/run --brief "$bench"
 	done
@@ -366,10 +362,8 @@ figure() {
 
 # The releases that the suites with roots try. MPROFD_RELEASES chooses others.
 releases=${MPROFD_RELEASES:-bookworm trixie}
-# Roots that outlive a run, and what the model remembers of earlier runs.
-MPROFD_ROOTS=${MPROFD_ROOTS:-$builds/kept-roots}
-export MPROFD_ROOTS
-kept=$MPROFD_ROOTS
+# Roots that outlive a run.
+kept=${MPROFD_ROOTS:-$builds/kept-roots}
 
 # root_make NAME: make the root $builds/roots/NAME/root, with its minimum and the project in /src. NAME ends with a hyphen and the release.
 root_make() {
