@@ -155,8 +155,10 @@ class Forked(unittest.TestCase):
             connection = listener.accept()[0]
             connection.settimeout(launcher.PATIENCE)
             self.addCleanup(connection.close)
-            while not connection.recv(1 << 20).endswith(b"\0"):
-                pass
+            while asked := connection.recv(1 << 20):
+                if asked.endswith(b"\0"):
+                    break
+            self.assertTrue(asked, "the client ended before its request did")
             client.send_signal(signal.SIGINT)
             connection.sendall(struct.pack("=i", program.pid))
             self.assertEqual(program.wait(launcher.PATIENCE), -signal.SIGINT)

@@ -29,8 +29,9 @@ RUN = os.path.join(daemons.BUILD, "client/run/mprof-run")
 OCAML = os.path.join(daemons.BUILD, "tests/integration/run/run-ocaml")
 TRACES = os.path.join(daemons.HERE, "../traces/ocaml5")
 RINGS = 64
-# Of inotify; it joins two events that are the same and follow each other.
+# Masks of inotify, which joins two events that are the same and follow each other.
 IN_OPEN, IN_CHANGE, IN_CLOSE_NOWRITE, IN_MOVED_TO, IN_CREATE = 0x20, 0x06, 0x10, 0x80, 0x100
+MAGIC = bytes.fromhex("c11ffcc1")  # of a packet
 RUNTIME = 1 << 52  # from the ids of OCaml's runtime to those in the trace
 
 # The calls that a program must have waited in, each for an object of this type ("" = for none).
@@ -69,7 +70,7 @@ FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 
 
 class Watch:
-    """What happens to the entries of a directory."""
+    """The events of a directory's entries."""
 
     def __init__(self, directory, mask):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -577,6 +578,10 @@ class Processes(Case):
         process.stdin.write("\n")
         process.stdin.flush()
         self.until(lambda: {name for name in os.listdir(directory) if not name.startswith(".")} - before)
+        for name in set(os.listdir(directory)) - before:
+            if not name.startswith("."):
+                with open(f"{directory}/{name}", "rb") as f:
+                    self.assertEqual(f.read(4), MAGIC, name)
         process.communicate("\n", timeout=300)
         created = {name for each in (watch, inner) for mask, name in each.events() if mask & IN_CREATE and not name.startswith(".")}
         self.assertEqual(created, set())

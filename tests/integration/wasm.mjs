@@ -334,6 +334,17 @@ function checkShare(bytes) {
 	const twice = Array.from({length: 40}, (_, i) => ((3n * second + (BigInt(i) * second) / 4n) % (4n * second)) + 1n);
 	const back = made([twice.flatMap((time, i) => [event(time, "switch", i + 1), event(time + 1000n, "switch", -1)])]);
 
+	const {trace: quiet} = wasm.load([
+		made([[event(1n, "switch", 1), event(2n, "switch", -1), event(9n * second, "switch", 1)]]),
+	]);
+	const none = quiet.stats(2n * second, 4n * second);
+
+	quiet.close();
+	check(none.events === 0 && none.sleeping_share === 1, "a range without events is slept through");
+	check(
+		none.first_ns === String(2n * second) && none.last_ns === String(4n * second),
+		"the part that the trace covers",
+	);
 	check(shareOf([bytes]) > 0, "the share of one stream");
 	check(shareOf([bytes, bytes]) === null, "no share of two streams");
 	check(shareOf([back]) === null, "no share where the times go back");
@@ -398,6 +409,27 @@ function checkStreams(bytes) {
 	check(
 		together.wasm.object("mprof_model_notes", together.get("notes")).late === 0n,
 		"one guest: events out of order",
+	);
+	const numbers = (trace) => {
+		const answer = trace.stats(0n, 2n ** 63n);
+
+		counted.push(JSON.stringify(answer, plain));
+		return answer;
+	};
+	const [two, single] = [apart, one].map(numbers),
+		names = Object.keys(single.counters);
+
+	check(names.length > 0 && single.busiest.length > 0, "a trace with counters and threads that ran");
+	check(
+		isDeepStrictEqual(
+			Object.keys(two.counters).sort(),
+			names.flatMap((name) => [`s0: ${name}`, `s1: ${name}`]).sort(),
+		),
+		"two guests: a counter has its stream's name before its own",
+	);
+	check(
+		two.busiest.every(({of}) => of === "s0" || of === "s1") && single.busiest.every(({of}) => of === null),
+		"two guests: the stream of a thread",
 	);
 	for (const trace of [apart, together, one]) trace.close();
 }

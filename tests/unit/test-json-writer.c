@@ -2,6 +2,7 @@
 #include <mprof/json-writer.h>
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static void test_numbers(void)
 		}
 }
 
-/* Reals keep all their digits, and are never taken for integers. */
+/* Reals keep all their digits, and are never taken for integers; where a locale has a decimal comma, they have a point. */
 static void test_reals(void)
 {
 	static const struct {
@@ -120,13 +121,16 @@ static void test_reals(void)
 		{-2.5e120, "-2.5000000000000001e120"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct output o = {0};
-		struct mprof_json j = {.put = put, .context = &o};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		for (int comma = 0; comma < 2; comma++) {
+			struct output o = {0};
+			struct mprof_json j = {.put = put, .context = &o};
 
-		mprof_json_real(&j, NULL, cases[i].value);
-		CHECK_EQ_STR(o.text, cases[i].text);
-	}
+			setlocale(LC_NUMERIC, comma ? "de_DE.UTF-8" : "C"); /* if it is installed */
+			mprof_json_real(&j, NULL, cases[i].value);
+			CHECK_EQ_STR(o.text, cases[i].text);
+		}
+	setlocale(LC_NUMERIC, "C");
 }
 
 /* A key of any bytes is written as a text is. */

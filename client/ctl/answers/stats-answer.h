@@ -9,8 +9,8 @@
 #include "timing.h"
 
 /*
- * Fill REPORT with the tally T of a stream, SOURCE with what its reader counted. REPORT points into T and owns its lists of
- * counters and threads: report_deinit() frees them. Return false without memory.
+ * Fill REPORT from the tally T of a stream and from SOURCE, the counts of its reader. REPORT points into T and owns its lists
+ * of counters and threads: report_deinit() frees them. Return false without memory.
  */
 bool report_tally(struct mprof_statistics_report *report, struct tally *t, const struct input_stream *source);
 void report_deinit(struct mprof_statistics_report *report);

@@ -142,12 +142,13 @@ static bool summarize(struct summary *summary, struct stats *s, const struct inp
 	summary->streams = calloc(s->n, sizeof(*summary->streams));
 	if (!summary->streams)
 		return false;
-	for (; summary->n < s->n; summary->n++) {
-		tally_end(&s->tallies[summary->n]);
-		tally_join(&summary->tally, &s->tallies[summary->n]);
-		if (!report_tally(&summary->streams[summary->n], &s->tallies[summary->n], &in->stream[summary->n]))
+	for (unsigned int i = 0; i < s->n; i++) {
+		tally_end(&s->tallies[i]);
+		tally_join(&summary->tally, &s->tallies[i]);
+		summary->n++;
+		if (!report_tally(&summary->streams[i], &s->tallies[i], &in->stream[i]))
 			return false;
-		summary->streams[summary->n].stream = s->names[summary->n];
+		summary->streams[i].stream = s->names[i];
 	}
 	if (summary->tally.failed || !report_tally(&summary->all, &summary->tally, &sum))
 		return false;

@@ -19,7 +19,10 @@ static bool ring_make(struct slot *slot, unsigned index)
 	uint64_t bytes = 0;
 	void *memory = keeper_ask(RUN_REQUEST_RING, index, &bytes);
 
-	/* A file has a ring without events already, so that its readers never find it half made. Xen's memory has none. */
+	/*
+	 * A file has a ring without events already, so that its readers never find it half made. Xen's memory has none; and a
+	 * machine without atomic stores of 8 bytes begins it anew, since its recorder cannot go on with a ring.
+	 */
 	if (!memory || (mprof_recorder_continue(&slot->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK &&
 			mprof_recorder_init(&slot->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK))
 		return false;

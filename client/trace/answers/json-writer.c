@@ -106,16 +106,34 @@ void mprof_json_number(struct mprof_json *j, const char *key, int64_t value)
 	put(j, digits, (size_t)snprintf(digits, sizeof(digits), exact ? "%" PRId64 : "\"%" PRId64 "\"", value));
 }
 
+/* Write VALUE to DIGITS, which has 40 bytes, with a point whatever the locale has. */
+static size_t real_text(double value, char *digits)
+{
+	char text[48];
+	size_t n = 0;
+	bool point = false;
+
+	snprintf(text, sizeof(text), "%.17g", value);
+	for (const char *c = text; *c; c++)
+		if (strchr("-+0123456789e", *c)) {
+			digits[n++] = *c;
+		} else if (!point) {
+			digits[n++] = '.';
+			point = true;
+		}
+	digits[n] = 0;
+	return n;
+}
+
 void mprof_json_real(struct mprof_json *j, const char *key, double value)
 {
 	char digits[40];
-	size_t n = (size_t)snprintf(digits, sizeof(digits), "%.17g", value), mantissa = strcspn(digits, "e"),
-	       at = mantissa;
+	size_t n = real_text(value, digits), at = strcspn(digits, "e");
 
 	begin(j, key);
-	put(j, digits, mantissa);
+	put(j, digits, at);
 	if (at == n) {
-		if (strspn(digits, "-0123456789") == n)
+		if (!strchr(digits, '.'))
 			put(j, ".0", 2); /* a reader that tells integers from reals sees a real */
 		return;
 	}

@@ -17,7 +17,7 @@ double mprof_statistics_share(const struct mprof_statistics_report *r)
 {
 	const struct mprof_statistics_totals *all = &r->all;
 
-	if (r->several || r->clock_back_ns || !mprof_statistics_events(r) || all->last_ns <= all->first_ns ||
+	if (r->several || r->clock_back_ns || all->last_ns <= all->first_ns ||
 	    all->sleeping_ns > all->last_ns - all->first_ns)
 		return (double)NAN;
 	return (double)all->sleeping_ns / (double)(all->last_ns - all->first_ns);
@@ -155,6 +155,7 @@ static void put_running(const struct mprof_statistics_report *r, struct mprof_js
 static void put_head(const struct mprof_statistics_report *r, struct mprof_json *j)
 {
 	uint64_t events = mprof_statistics_events(r);
+	bool spans = r->indexed ? r->all.first_ns <= r->all.last_ns : events > 0;
 
 	put_count(j, "events", events);
 	put_events(r, j);
@@ -166,8 +167,8 @@ static void put_head(const struct mprof_statistics_report *r, struct mprof_json 
 	put_count(j, "unproven_events", r->unproven_events);
 	put_count(j, "clock_back_ns", r->clock_back_ns);
 	put_count(j, "bytes", r->bytes);
-	put_end(j, "first_ns", r->all.first_ns, events > 0);
-	put_end(j, "last_ns", r->all.last_ns, events > 0);
+	put_end(j, "first_ns", r->all.first_ns, spans);
+	put_end(j, "last_ns", r->all.last_ns, spans);
 }
 
 static void put_members(const struct mprof_statistics_report *r, struct mprof_json *j)

@@ -44,7 +44,10 @@ struct mprof_statistics_report_thread {
 
 struct mprof_statistics_report {
 	const char *stream; /* the name of the only stream that the numbers are about; NULL: it is not told */
-	/* BUSIEST is not used. FIRST_NS and LAST_NS count if there are events. RUNNING_NS counts if the report is INDEXED. */
+	/*
+	 * BUSIEST is not used. FIRST_NS and LAST_NS count if there are events, or if the report is INDEXED: then they are the part of
+	 * the range that the trace covers. RUNNING_NS counts if the report is INDEXED.
+	 */
 	struct mprof_statistics_totals all;
 	/* Counts of the reader, of the whole trace. */
 	uint64_t bytes;
