@@ -309,8 +309,10 @@ static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 	if (!joined) {
 		stream_flush(stream);
 		stream->gap = gap_item(stream, gap, kind);
-		if (!stream->gap)
+		if (!stream->gap) {
+			starve(stream); /* the disk may have become full since the last refusal */
 			return false;
+		}
 		lane_place(stream, stream->gap, stream->capture.wanted || !lost);
 	}
 	gap_count(stream, gap->packets, lost, joined);
