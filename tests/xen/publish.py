@@ -175,13 +175,18 @@ class Case(sim.Case):
         return subprocess.run([sim.daemons.program("mprofctl"), "dump", name], capture_output=True, text=True, check=True).stdout
 
     def captured(self, d, guest, n):
-        """Wait for N captures of GUEST. Return them, and the trace of each stream."""
+        """Wait for N captures of GUEST. Return them, and the trace of each stream, from its newest capture."""
         found = d.wait(lambda: len(captures := d.captures(guest.name)) >= n and captures)
         traces = {}
-        for capture in found:
+        for capture in reversed(found):
             for stream in capture["streams"]:
                 traces[stream["stream"]] = d.get(f"/v1/captures/{capture['id']}/trace?stream={stream['stream']}")
         return found, traces
+
+    def ended(self, d, guest, n):
+        """Wait until N streams of GUEST, which end, have captures: one of all, or on a busy machine several. Return the trace of each."""
+        d.wait(lambda: len({stream["stream"] for capture in d.captures(guest.name) for stream in capture["streams"]}) == n)
+        return self.captured(d, guest, 1)[1]
 
     def hang(self, guest, thread="thread-01", **options):
         process = self.start(guest, "hang", **options)
@@ -274,8 +279,7 @@ class Run(Case):
         self.attached(d, "linux", 3)
         process.kill()
         process.wait()
-        d.wait(lambda: sum(len(capture["streams"]) for capture in d.captures("linux")) == 3)
-        _, traces = self.captured(d, guest, 1)
+        traces = self.ended(d, guest, 3)
         lines = self.dump(traces[rings["thread-01"][0]]).splitlines()
         self.assertRegex(lines[-1], r"(try_read|suspend|creates|switch)")
         self.assertIn("read in hang() at target.c", self.dump(traces[rings["objects"][0]]))
@@ -297,8 +301,7 @@ class Run(Case):
         self.attached(d, "linux", len(rings))
         process.kill()
         process.wait()
-        d.wait(lambda: sum(len(capture["streams"]) for capture in d.captures("linux")) == len(rings))
-        _, traces = self.captured(d, guest, 1)
+        traces = self.ended(d, guest, len(rings))
         for domain in set(events):
             got = self.dump(traces[rings[f"domain-{domain}"][0]]).splitlines()
             self.assertEqual(len(got), events.count(domain), domain)
@@ -548,8 +551,7 @@ class Embedded(Case):
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
         self.assertEqual(self.keys(guest), {})
         self.assertEqual(self.held(guest), [])
-        d.wait(lambda: sum(len(capture["streams"]) for capture in d.captures("linux")) == len(rings))
-        _, traces = self.captured(d, guest, 1)
+        traces = self.ended(d, guest, len(rings))
         said = "".join(self.dump(trace) for trace in traces.values())
         for name in ("first", "second", "third"):
             self.assertEqual(len(re.findall(rf'counter .*value=20000 .*"{name}"', said)), 1)
