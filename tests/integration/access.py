@@ -439,7 +439,8 @@ class Events(Case):
         return self.d.wait(lambda: [data for data in f.named(kind) if test(data)])[0]
 
     def lose(self, guest):
-        """Let GUEST write over packets while no collector reads them."""
+        """Let GUEST write over packets while no collector reads them. Without an archived packet the stream would begin behind them."""
+        self.d.wait(lambda: self.d.domain(guest)["streams"][0]["packets"])
         self.d.kill_collector()
         self.rings[guest].add(1000)
         self.d.start_collector()

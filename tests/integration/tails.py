@@ -36,7 +36,7 @@ class Tails(daemons.Case):
 
     def archive(self, *lines):
         done = subprocess.run(
-            [program("archive-driver"), self.d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60
+            [program("archive-driver"), self.d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=300
         )
         self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
         self.d.start_server()

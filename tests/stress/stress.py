@@ -29,20 +29,22 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILDS = os.environ.get("MPROFD_BUILD") or os.path.join(TOP, "build")
-# The suites that meson defines: (suite, build directory, meson's suite), as tests/run runs them.
+BRIEF = {"MPROF_BRIEF": "1"}
+# The suites that meson defines: (suite, build directory, meson's suite, environment), as tests/run runs them.
 MESON = (
-    ("unit", "asan", "unit"),
-    ("unit", "tsan", "threads"),
-    ("unit", "gcc", "schedules"),
-    ("fuzz", "asan", "fuzz"),
-    ("model", "gcc", "model"),
-    ("integration", "asan", "integration"),
-    ("fleet", "asan", "fleet"),
-    ("fleet", "gcc", "fleet-plain"),
+    ("unit", "asan", "unit", {}),
+    ("unit", "tsan", "threads", {}),
+    ("unit", "gcc", "schedules", {"MPROF_RING_SEEDS": "600"}),
+    ("fuzz", "asan", "fuzz", BRIEF),
+    ("model", "gcc", "model", {}),
+    ("integration", "asan", "integration", BRIEF),
+    ("fleet", "asan", "fleet", {}),
+    ("fleet", "gcc", "fleet-plain", {}),
 )
 WHOLE = ("lint", "fresh", "ocaml5", "distributor", "debian13", "arm64", "bench", "remote", "xen")
 LIGHT, HEAVY = 2, 8  # busy processes for each processor
@@ -80,7 +82,7 @@ def meson_listed(suite):
 
 def meson_tests():
     """Return the tests of all build directories, from the list. prepare() finds their commands."""
-    return [Test(suite, name, build, None, 0) for suite, build, meson in MESON for name in meson_listed(meson)]
+    return [Test(suite, name, build, None, 0, env=env) for suite, build, meson, env in MESON for name in meson_listed(meson)]
 
 
 def prepare(tests):
@@ -94,7 +96,7 @@ def prepare(tests):
             entry = known[test.build].get(test.name)
             if not entry:
                 sys.exit(f"The build {test.build} has no test {test.name}; sh tests/run {test.suite} says more.")
-            test.command, test.env = entry["cmd"], entry["env"]
+            test.command, test.env = entry["cmd"], {**entry["env"], **test.env}
             test.limit = (entry["timeout"] or 30) * PATIENCE
             test.alone = not entry["is_parallel"]
             paths = [os.path.join(BUILDS, test.build, word) for word in entry["cmd"]]
@@ -191,6 +193,32 @@ class Load:
             process.wait()
 
 
+class ForkServer:
+    """The servers of tests/forked, by which tests/run lets mprofctl start in builds with AddressSanitizer, until the end of the block."""
+
+    def __init__(self, tests):
+        self.tests, self.processes = tests, []
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="mprof.")
+        for build in {test.build for test in self.tests if test.build}:
+            server, socket = os.path.join(BUILDS, build, "tests/forked/fork-server"), os.path.join(self.directory.name, build)
+            if not os.access(server, os.X_OK):
+                continue
+            self.processes.append(subprocess.Popen([server, socket], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent(os.getpid())))
+            for test in self.tests:
+                if test.build == build:
+                    test.env = {**test.env, "MPROF_FORK_SERVER": socket}
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.wait()
+        self.directory.cleanup()
+
+
 # ---- the journal
 
 
@@ -281,7 +309,7 @@ class Stress:
             return
         print(f"{len(runs)} runs beside {load} busy processes for each processor and a writer of the disk", flush=True)
         self.left = len(runs)
-        with Load(load, self.directory):
+        with Load(load, self.directory), ForkServer([test for test, _ in runs]):
             self.lane(load, [run for run in runs if not run[0].alone], self.lanes)
             self.lane(load, [run for run in runs if run[0].alone], 1)
 
