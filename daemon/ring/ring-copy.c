@@ -72,8 +72,8 @@ static int order_limit(struct ring *ring, struct ring_mark *limit, bool *unprove
 }
 
 /*
- * Return a sum of the N bytes at BYTES. A writer that wants two contents to have the same sum finds them, and loses
- * events of its own ring.
+ * Return a sum of the N bytes at BYTES. A writer can find two contents with the same sum; it then loses events of its
+ * own ring only.
  */
 static uint64_t ring_sum(const uint8_t *bytes, uint32_t n)
 {
@@ -88,6 +88,10 @@ static uint64_t ring_sum(const uint8_t *bytes, uint32_t n)
 	return sum;
 }
 
+/*
+ * If several writers store a size first and the bytes later, one of them may store bytes that were copied already. That
+ * looks as a size that was set back: the rest of the packet is a gap.
+ */
 int ring_copied_check(const struct ring *ring, const struct ring_slot *slot)
 {
 	const struct ring_cursor *cursor = &ring->cursor;
@@ -101,12 +105,10 @@ int ring_copied_check(const struct ring *ring, const struct ring_slot *slot)
 }
 
 /*
- * Check, after its bytes were copied, that packet SEQUENCE in SLOT still has this count and the
- * first timestamp FIRST. The count is loaded last, because mirage-profile changes the count first
- * when it reuses a slot. mprofd's recorder changes the size first, then the timestamp. Return 0,
- * STEP_LAPPED (the slot holds another packet) or RING_E_GONE.
+ * The count is loaded last, because mirage-profile changes the count first when it reuses a slot. mprofd's recorder
+ * changes the size first, then the timestamp.
  */
-static int still_there(struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first)
+int ring_still_there(const struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first)
 {
 	/* Size 240: the slot is being reused. In the active packet it may also be half of a size. */
 	const bool left = sequence != ring->writer.active;
@@ -144,7 +146,7 @@ int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence
 		r = ring_copied_check(ring, slot);
 	/* After all other loads: a slot that is reused is no slot whose bytes a faulty writer has changed. */
 	if (r == 0 || r == STEP_OVERWRITTEN) {
-		int changed = still_there(ring, sequence, slot, slot->first);
+		int changed = ring_still_there(ring, sequence, slot, slot->first);
 
 		r = changed ? changed : r;
 	}

@@ -91,6 +91,11 @@ int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence
  */
 int ring_copied_check(const struct ring *ring, const struct ring_slot *slot);
 /*
+ * Check, after bytes of packet SEQUENCE in SLOT were loaded, that the packet still has this count and the first
+ * timestamp FIRST. Return 0, STEP_LAPPED (the slot holds another packet, or is being reused) or RING_E_GONE.
+ */
+int ring_still_there(const struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first);
+/*
  * Declare all bytes from the cursor to the beginning of packet NEXT lost, as a gap of PACKETS, and
  * move the cursor there. Return 0 or RING_E_FULL.
  */

@@ -110,13 +110,28 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 }
 
 /*
+ * Check packet SEQUENCE, which ends at the cursor. The writer may have died after it had changed the first bytes of the
+ * slot for its next packet: all of packet SEQUENCE was copied before. Return as ring_copied_check().
+ */
+static int whole_check(const struct ring *ring, uint64_t sequence)
+{
+	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	int r = ring_copied_check(ring, slot), there;
+
+	if (r != STEP_OVERWRITTEN)
+		return r;
+	there = ring_still_there(ring, sequence, slot, slot->first);
+	return there == STEP_LAPPED ? 0 : there ? there : r;
+}
+
+/*
  * Copy the tail of the packet at *AT up to offset END, and move *AT. Return as ring_copy_piece().
  */
 static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark *at, uint32_t end)
 {
 	/* A dead writer may have set the size back and come exactly to the cursor again. */
 	if (ring->dead && at->offset == end && at->sequence == ring->cursor.sequence && end == ring->cursor.offset)
-		return ring_copied_check(ring, &ring->slots[ring_slot_of(ring, at->sequence)]);
+		return whole_check(ring, at->sequence);
 	while (at->offset < end) {
 		uint32_t left = end - at->offset;
 		struct ring_chunk chunk = {

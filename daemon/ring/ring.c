@@ -26,7 +26,8 @@
  *     has set a packet's size back and written over bytes before the cursor, the bytes there are not those
  *     that were copied (ring_sum()): the rest of the packet is a gap.
  *
- * tests/model checks these rules against a writer that makes its stores one by one.
+ * tests/model checks these rules against a writer that makes its stores one by one, and
+ * tests/unit/test-ring-set-back.c the last sentence of rule 5: the model has no size that falls.
  */
 #include "ring-state.h"
 

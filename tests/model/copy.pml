@@ -1021,7 +1021,7 @@ take:	/* ring-copy.c ring_take: copy up to the mark before the last, in the pack
 		}
 	:: else -> break
 	od;
-	/* ring-copy.c still_there: the first timestamp, then the header: neither changed, nor is the packet being emptied. */
+	/* ring-copy.c ring_still_there: the first timestamp, then the header: neither changed, nor is the packet being emptied. */
 	i_ = 0;
 	STAMP(CURSLOT);
 	hlow = low[CURSLOT];
@@ -1216,7 +1216,7 @@ finish:	/* ring-tail.c ring_capture: the memory of a dead guest no longer change
 #ifdef STOP_TAIL
 				goto served
 #else
-				skip /* still_there says no: a gap */
+				skip /* ring_still_there says no: a gap */
 #endif
 			:: else -> tail(curseq, best)
 			fi;

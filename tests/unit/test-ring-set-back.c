@@ -108,10 +108,41 @@ static void test_healthy(void)
 		CHECK(!play(history, false));
 }
 
+/*
+ * The size of packet 2 falls to the cursor, and the writer leaves the packet. It dies after it changed the size and the
+ * first timestamp of the slot for packet 4: the events of packet 2 are copied, and not lost.
+ */
+static void test_reused(void)
+{
+	struct ring_mark at = {0};
+
+	guest_new(&g, 2, 512);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 56);
+	guest_write_to(&g, 2, 5); /* the sum of a copy of five events begins at the first timestamp */
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	guest_watch(&g, 2);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 2);
+	CHECK_EQ_UINT(g.ring.cursor.offset, MPROF_PACKET_HEADER_BYTES + 5 * GUEST_EVENT);
+	guest_size(&g, 2, g.ring.cursor.offset);
+	g.time -= 2;
+	guest_turn(&g);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	guest_write_to(&g, 3, 28);
+	guest_size(&g, 4, MPROF_PACKET_HEADER_BYTES);
+	mprof_store64(guest_packet(&g, 4) + MPROF_PACKET_HEADER_BYTES, g.time);
+	ring_set_dead(&g.ring, true);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	CHECK_EQ_UINT(g.n_gaps, 0);
+	CHECK_EQ_UINT(g.handed + g.tail, (56 + 5 + 28) * GUEST_EVENT);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_healthy);
 	CHECK_RUN(test_set_back);
+	CHECK_RUN(test_reused);
 	ring_detach(&g.ring);
 	return check_done();
 }
