@@ -96,8 +96,8 @@ static int run_by_text(struct reader *r, enum reader_statement which, const char
 
 	if (rc != 0)
 		return rc;
-	sqlite3_bind_text(s, 1, text, -1,
-			  SQLITE_STATIC); /* not a copy: without memory for it the guest would be absent */
+	/* Not a copy: without memory for it the guest would be absent. */
+	sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC);
 	return reader_id(r, s, id);
 }
 

@@ -52,8 +52,7 @@ bool space_is_small(const struct store *s, uint64_t want, char *sentence, size_t
 		return false;
 	snprintf(sentence, size,
 		 "the file system of %s has %llu MiB in all, and free-space, twice wal-limit and reserve are %llu MiB: "
-		 "what "
-		 "is archived is soon deleted; lower them, or give the archive a larger file system",
+		 "what is archived is soon deleted; lower them, or give the archive a larger file system",
 		 s->directory, (unsigned long long)(bytes >> mib), (unsigned long long)(want >> mib));
 	return true;
 }

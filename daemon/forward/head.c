@@ -127,13 +127,13 @@ static int shorten(json_t *head)
 		json_object_del(gap, "real");
 		json_object_del(gap, "mono");
 	}
-	while (bytes_of(head) > HEAD_MOST) {
+	while ((bytes = bytes_of(head)) > HEAD_MOST) {
 		if (cut(head))
 			return -ENOMEM;
 		if (!halve(json_object_get(head, "gaps")) && !halve(json_object_get(head, "streams")))
 			break;
 	}
-	return 0;
+	return bytes ? 0 : -ENOMEM;
 }
 
 /* Write HEAD to *JSON, and release it. */

@@ -1,13 +1,13 @@
 """An answer is right, or there is none, whatever allocation fails: no-memory.py BUILD-DIRECTORY [TEST…]
 
 Allocations of jansson and of libmicrohttpd's headers fail, one after the other (fail-memory.c). An answer that lacks a part would be false, for
-example one without the number of lost packets.
+example one without the number of lost packets. Each allocation of a question fails once; with MPROF_BRIEF=1, as many as fit, evenly spaced.
 """
 
 import http.client
+import lzma
 import mmap
 import os
-import random
 import signal
 import struct
 import subprocess
@@ -15,7 +15,9 @@ import subprocess
 import daemons
 from daemons import BUILD, Ring, event, image, program, rooms
 
-MOST = 40  # failures that are tried for a question
+BRIEF = bool(os.environ.get("MPROF_BRIEF"))
+MOST, MOST_RUNS = 40, 6  # with BRIEF, failures that are tried for a question to the server, and to mprofctl
+MEMTRACE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "traces", "memtrace", "shortlived.trace.xz")
 CHANGES = {"Date", "Mprof-Age", "Connection"}
 
 
@@ -33,6 +35,10 @@ class Memory:
         library = os.path.abspath(os.path.join(BUILD, "tests", "integration", "libfail-memory.so"))
         return {"LD_PRELOAD": library, "FAIL_MEMORY": self.path, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
 
+    def words(self):
+        """Return the environment as words of env(1)."""
+        return [f"{name}={value}" for name, value in self.environment().items()]
+
     def count(self):
         """Return how many allocations there were."""
         return struct.unpack("qq", self.map[:])[0]
@@ -42,14 +48,14 @@ class Memory:
         self.map[8:] = struct.pack("q", n)
 
 
-def chosen(n):
-    """Return numbers below N, all of them if they are few."""
-    return range(n) if n <= MOST else sorted(random.sample(range(n), MOST))
+def chosen(n, most):
+    """Return all numbers below N; with BRIEF at most MOST of them, evenly spaced."""
+    return [i * n // most for i in range(most)] if BRIEF and n > most else range(n)
 
 
 class Server(daemons.Case):
     def start(self):
-        """Start a server on the archive of a guest that has lost packets, and was captured."""
+        """Start a server on the archive of a guest that has lost packets, and was captured twice."""
         d = self.enterContext(daemons.Daemons())
         d.start()
         with Ring("rings/web.ctf") as ring:
@@ -61,14 +67,15 @@ class Server(daemons.Case):
             os.kill(d.collector.pid, signal.SIGCONT)
             d.wait(lambda: d.domain("web")["streams"][0]["lost_packets"])
             ring.add_slowly(3)
+            status, _, body = d.ask("/v1/domains/web/captures", "POST", "{}", {"Content-Type": "application/json"})
+            self.assertEqual(status, 201, body)
         os.unlink("rings/web.ctf")
         d.wait_ended("web")
         d.wait_read()
         d.stop_collector()
         d.stop_server()
         memory = Memory("memory")
-        words = [f"{name}={value}" for name, value in memory.environment().items()]
-        d.server = d.launch("mprofd-http", "--listen", f"unix:{d.socket}", prefix=["env", *words])
+        d.server = d.launch("mprofd-http", "--listen", f"unix:{d.socket}", prefix=["env", *memory.words()])
         d.wait_read()
         return d, memory
 
@@ -80,12 +87,12 @@ class Server(daemons.Case):
         d, memory = self.start()
         capture = d.captures("web")[0]["id"]
         paths = ["/v1/domains", "/v1/domains/web", "/v1/domains/web/packets?limit=2", "/v1/domains/web/packets?buckets=3", "/v1/domains/web/trace"]
-        paths += [f"/v1/captures/{capture}{part}" for part in ("", "/trace", "/ctf.tar", "/context")] + ["/v1/captures", "/"]
+        paths += [f"/v1/captures/{capture}{part}" for part in ("", "/trace", "/ctf.tar", "/context")] + ["/v1/captures", "/v1/captures?limit=1", "/"]
         failed = 0
         for path in paths:
             before = memory.count()
             right = self.ask(d, path)
-            for n in chosen(memory.count() - before + 1):
+            for n in chosen(memory.count() - before + 1, MOST):
                 memory.fail(n)
                 try:
                     answer = self.ask(d, path)
@@ -100,13 +107,45 @@ class Server(daemons.Case):
         self.assertIsNone(d.server.poll())
 
 
+class Changes(daemons.Case):
+    def test_audit(self):
+        """A change that has no answer is in the log, and no status that the client did not get."""
+        d = self.enterContext(daemons.Daemons(f"{daemons.QUIET}[access]\ntokens = {os.path.abspath('tokens')}\n"))
+        d.start_collector()
+        memory = Memory("memory")
+        d.server = d.launch("mprofd-http", "--listen", f"unix:{d.socket}", prefix=["env", *memory.words()])
+        done = "POST /v1/domains/web/captures was done: status="
+
+        def change():
+            return d.ask("/v1/domains/web/captures", "POST", "{}", {"Content-Type": "application/json"})[0]
+
+        with Ring("rings/web.ctf") as ring:
+            d.wait(lambda: d.domain("web"))
+            ring.add_slowly(3)
+            before = memory.count()
+            answers = [change()]
+            n = memory.count() - before
+            while answers[-1]:  # the last allocations are headers; an answer of an earlier state of the archive has one more
+                n -= 1
+                memory.fail(n)
+                try:
+                    answers.append(change())
+                except (http.client.HTTPException, ConnectionError):
+                    answers.append(None)
+            memory.fail(-1)
+        self.assertEqual(set(answers), {201, None})
+        self.assertEqual([d.said().count(done + status) for status in ("201", "none")], [len(answers) - 1, 1])
+
+
 class Program(daemons.Case):
     def test_mprofctl(self):
-        """Of the commands that print JSON or a text made of it."""
+        """The commands print a whole answer, or say that there is no memory."""
         body = b"".join(event(1000 + i, i % 3) for i in range(9)) + struct.pack("<QBqq", 2000, 11, 1, 5) + b"load\0"
         for name in ("good", "bad"):
             with open(f"{name}.ctf", "wb") as f:
                 f.write(image([body, body[17:] if name == "bad" else body], rooms(4096, 4)))
+        with lzma.open(MEMTRACE) as packed, open("heap.trace", "wb") as plain:
+            plain.write(packed.read())
         memory = Memory("memory")
         environment = {**os.environ, **memory.environment()}
 
@@ -115,13 +154,14 @@ class Program(daemons.Case):
             return done.returncode, done.stdout, done.stderr
 
         failed = 0
-        for words in ["diff good.ctf bad.ctf", "--json diff good.ctf bad.ctf", "--json threads good.ctf"]:
+        asked = ["diff good.ctf bad.ctf", "--json diff good.ctf bad.ctf", "--json threads good.ctf"]
+        for words in [*asked, "--json mem hotspots --size 64.. heap.trace", "--json mem leaks --size 64.. heap.trace"]:
             before = memory.count()
             right = run(words.split())
             self.assertIn(right[0], (0, 3), right)
             n = memory.count() - before
             self.assertGreater(n, 20)
-            for at in sorted(random.sample(range(n), min(n, 6))):
+            for at in chosen(n, MOST_RUNS):
                 memory.fail(at)
                 answer = run(words.split())
                 memory.fail(-1)

@@ -81,13 +81,13 @@ static json_t *places_json(const struct subject *s, const struct mprof_hotspot *
 	return list;
 }
 
-static int add_numbers(const struct subject *s, json_t *object, const char *key, uint64_t samples)
+static void add_numbers(const struct subject *s, json_t **object, const char *key, uint64_t samples)
 {
 	char bytes[24];
 
 	snprintf(bytes, sizeof(bytes), "%s_bytes", key);
-	return json_object_set_new(object, key, json_integer((json_int_t)samples)) ||
-	       json_object_set_new(object, bytes, json_real((double)samples * s->scale));
+	json_add_member(object, key, json_integer((json_int_t)samples));
+	json_add_member(object, bytes, json_real((double)samples * s->scale));
 }
 
 /*
@@ -107,7 +107,7 @@ static json_t *callers_json(const struct subject *s, const struct mprof_hotspot 
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = spot->first_caller; i < spot->first_caller + spot->n_callers; i++) {
+	for (uint32_t i = spot->first_caller; list && i < spot->first_caller + spot->n_callers; i++) {
 		const struct mprof_hotspot *by = &s->list[s->callers[i].caller];
 		uint64_t samples = s->callers[i].samples;
 		json_t *caller;
@@ -115,11 +115,10 @@ static json_t *callers_json(const struct subject *s, const struct mprof_hotspot 
 		if (s->brief && (json_array_size(list) == CALLERS_MAX || !is_significant(s, spot, by, samples)))
 			continue;
 		caller = spot_json(s, by);
-		if (add_numbers(s, caller, "samples", samples) ||
-		    json_object_set_new(caller, "share", json_real((double)samples / (double)by->total)) ||
-		    json_object_set_new(caller, "telling", json_boolean(is_significant(s, spot, by, samples))) ||
-		    json_array_append_new(list, caller))
-			break;
+		add_numbers(s, &caller, "samples", samples);
+		json_add_member(&caller, "share", json_real((double)samples / (double)by->total));
+		json_add_member(&caller, "telling", json_boolean(is_significant(s, spot, by, samples)));
+		json_add_item(&list, caller);
 	}
 	return list;
 }
@@ -128,16 +127,16 @@ static json_t *list_json(const struct subject *s)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < s->n && s->list[i].self && !(s->brief && i == SHOWN_MAX); i++) {
+	for (uint32_t i = 0; list && i < s->n && s->list[i].self && !(s->brief && i == SHOWN_MAX); i++) {
 		json_t *spot = spot_json(s, &s->list[i]);
 
-		if (add_numbers(s, spot, "self", s->list[i].self) || add_numbers(s, spot, "total", s->list[i].total) ||
-		    json_object_set_new(spot, "error", json_real(1 / sqrt((double)s->list[i].self))) ||
-		    json_object_set_new(spot, "places", places_json(s, &s->list[i])) ||
-		    json_object_set_new(spot, "n_places", json_integer(s->list[i].n_places)) ||
-		    json_object_set_new(spot, "callers", callers_json(s, &s->list[i])) ||
-		    json_array_append_new(list, spot))
-			break;
+		add_numbers(s, &spot, "self", s->list[i].self);
+		add_numbers(s, &spot, "total", s->list[i].total);
+		json_add_member(&spot, "error", json_real(1 / sqrt((double)s->list[i].self)));
+		json_add_member(&spot, "places", places_json(s, &s->list[i]));
+		json_add_member(&spot, "n_places", json_integer(s->list[i].n_places));
+		json_add_member(&spot, "callers", callers_json(s, &s->list[i]));
+		json_add_item(&list, spot);
 	}
 	return list;
 }
@@ -227,12 +226,11 @@ static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answ
 						 : s->peak;
 	while (n < t.n && t.list[n].self)
 		n++;
-	if (add_numbers(&t, answer, "samples", t.all) || json_object_set_new(answer, "n_functions", json_integer(n)) ||
-	    json_object_set_new(answer, "objects", json_integer((json_int_t)objects(s, a->weight))) ||
-	    json_object_set_new(answer, "peak_us",
-				json_integer((json_int_t)(s->peak ? s->peak_us - l->start_us : 0))) ||
-	    json_object_set_new(answer, "functions", list_json(&t)))
-		return json_decref(answer), NULL;
+	add_numbers(&t, &answer, "samples", t.all);
+	json_add_member(&answer, "n_functions", json_integer(n));
+	json_add_member(&answer, "objects", json_integer((json_int_t)objects(s, a->weight)));
+	json_add_member(&answer, "peak_us", json_integer((json_int_t)(s->peak ? s->peak_us - l->start_us : 0)));
+	json_add_member(&answer, "functions", list_json(&t));
 	return answer;
 }
 

@@ -42,7 +42,7 @@ static int add_reading(struct exchange *x, int64_t id, json_t *json, bool wanted
 static enum outcome list_captures(struct exchange *x, int64_t run)
 {
 	CLEANUP(json_unrefp) json_t *captures = json_array();
-	json_t *capture, *next = NULL;
+	json_t *capture, *next;
 	uint64_t limit, before;
 	int64_t last;
 	size_t i;
@@ -59,9 +59,8 @@ static enum outcome list_captures(struct exchange *x, int64_t run)
 	}
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "");
-	if (last)
-		next = json_sprintf("%lld", (long long)last);
-	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o?}", "captures", captures, "next", next));
+	next = last ? json_sprintf("%lld", (long long)last) : json_null();
+	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o}", "captures", captures, "next", next));
 }
 
 enum outcome get_captures(struct exchange *x)

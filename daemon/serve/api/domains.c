@@ -140,7 +140,7 @@ static int guest_runs(struct reader *r, json_t *guest, int64_t id, int64_t befor
 	}
 	if (json_array_size(runs) == limit)
 		next = json_sprintf("%lld", (long long)last);
-	if (json_object_set(guest, "run_list", runs) < 0 || json_object_set_new(guest, "next", next) < 0)
+	if (json_object_set_new(guest, "next", next) < 0 || json_object_set(guest, "run_list", runs) < 0)
 		return -ENOMEM;
 	return rc;
 }

@@ -37,7 +37,7 @@ static enum outcome list(struct exchange *x, int64_t run)
 {
 	CLEANUP(json_unrefp) json_t *rows = json_array();
 	uint64_t limit, before;
-	json_t *next = NULL;
+	json_t *next = json_null();
 	int rc;
 
 	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
@@ -49,7 +49,7 @@ static enum outcome list(struct exchange *x, int64_t run)
 	if (json_array_size(rows) == limit)
 		next = json_sprintf(
 			"%lld", (long long)json_integer_value(json_object_get(json_array_get(rows, limit - 1), "id")));
-	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o?}", "memtraces", rows, "next", next));
+	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o}", "memtraces", rows, "next", next));
 }
 
 enum outcome get_memtraces(struct exchange *x)

@@ -29,7 +29,7 @@ static int make_list(struct question *q, const struct postgres_rows *rows, struc
 {
 	CLEANUP(json_unrefp) json_t *captures = json_array();
 	int n = postgres_count(rows);
-	json_t *next = NULL;
+	json_t *next = json_null();
 
 	(void)p;
 	for (int row = 0; row < n; row++)
@@ -37,7 +37,7 @@ static int make_list(struct question *q, const struct postgres_rows *rows, struc
 			json_add_item(&captures, capture_row_json(rows, row));
 	if ((uint64_t)n == q->limit)
 		next = cursor_json(rows, n - 1);
-	q->json = json_pack("{s:O, s:o?}", "captures", captures, "next", next);
+	q->json = json_pack("{s:O, s:o}", "captures", captures, "next", next);
 	return q->json ? 0 : -ENOMEM;
 }
 

@@ -46,14 +46,14 @@ static int make_hosts(struct question *q, const struct postgres_rows *rows, stru
 {
 	CLEANUP(json_unrefp) json_t *hosts = json_array();
 	int n = postgres_count(rows);
-	json_t *next = NULL;
+	json_t *next = json_null();
 
 	(void)p;
 	for (int row = 0; row < n; row++)
 		json_add_item(&hosts, host_json(rows, row));
 	if ((uint64_t)n == q->limit)
 		next = json_string(postgres_text(rows, n - 1, 0));
-	q->json = json_pack("{s:O, s:o?}", "hosts", hosts, "next", next);
+	q->json = json_pack("{s:O, s:o}", "hosts", hosts, "next", next);
 	return q->json ? 0 : -ENOMEM;
 }
 
@@ -164,7 +164,7 @@ static int make_guests(struct question *q, const struct postgres_rows *rows, str
 {
 	CLEANUP(json_unrefp) json_t *guests = json_array();
 	int n = postgres_count(rows);
-	json_t *next = NULL;
+	json_t *next = json_null();
 
 	(void)p;
 	for (int row = 0; row < n; row++)
@@ -172,7 +172,7 @@ static int make_guests(struct question *q, const struct postgres_rows *rows, str
 			json_add_item(&guests, guest_json(rows, row));
 	if ((uint64_t)n == q->limit)
 		next = json_sprintf("%s/%s", postgres_text(rows, n - 1, 0), postgres_text(rows, n - 1, 1));
-	q->json = json_pack("{s:O, s:o?}", "domains", guests, "next", next);
+	q->json = json_pack("{s:O, s:o}", "domains", guests, "next", next);
 	return q->json ? 0 : -ENOMEM;
 }
 
@@ -258,8 +258,10 @@ static int add_runs(struct guest_question *g, struct postgres *p)
 	for (int row = 0; row < n; row++)
 		json_add_item(&list, run_json(rows, row));
 	next = (uint64_t)n == q->limit ? json_sprintf("%" PRIu64, g->cursor + q->limit) : json_null();
-	if (json_object_set_new(q->json, "run_list", list) < 0 || json_object_set_new(q->json, "next", next) < 0)
-		return -ENOMEM;
+	if (json_object_set_new(q->json, "next", next) < 0)
+		rc = -ENOMEM;
+	if (json_object_set_new(q->json, "run_list", list) < 0)
+		rc = -ENOMEM;
 	return rc;
 }
 

@@ -123,7 +123,7 @@ static bool same_capture(const struct postgres_rows *rows, int a, int b)
 static int make_list(struct question *q, const struct postgres_rows *rows, struct postgres *p)
 {
 	struct list *l = (struct list *)q;
-	json_t *list = json_array(), *next = NULL;
+	json_t *list = json_array(), *next = json_null();
 	uint64_t captures = 0;
 	int row, n = postgres_count(rows);
 
@@ -139,7 +139,7 @@ static int make_list(struct question *q, const struct postgres_rows *rows, struc
 	}
 	if (row < n || captures == SCANNED)
 		next = json_sprintf("%" PRIu64, l->skipped + captures);
-	q->json = json_pack("{s:o, s:o?}", "memtraces", list, "next", next);
+	q->json = json_pack("{s:o, s:o}", "memtraces", list, "next", next);
 	return q->json ? 0 : -ENOMEM;
 }
 

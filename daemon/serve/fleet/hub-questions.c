@@ -84,7 +84,7 @@ static int make_rows(struct question *q, const struct postgres_rows *rows, struc
 {
 	const struct view_question *v = (struct view_question *)q;
 	const struct column *columns = v->view->columns;
-	json_t *list = json_array(), *object, *next = NULL;
+	json_t *list = json_array(), *object, *next = json_null();
 	int n = postgres_count(rows);
 
 	(void)p;
@@ -96,7 +96,7 @@ static int make_rows(struct question *q, const struct postgres_rows *rows, struc
 	}
 	if ((uint64_t)n == q->limit)
 		next = json_sprintf("%" PRIu64, v->cursor + q->limit);
-	q->json = json_pack("{s:o, s:o?}", "rows", list, "next", next);
+	q->json = json_pack("{s:o, s:o}", "rows", list, "next", next);
 	return q->json ? 0 : -ENOMEM;
 }
 

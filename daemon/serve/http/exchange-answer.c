@@ -35,17 +35,17 @@ static void add_age(struct exchange *x, struct MHD_Response *response)
 
 static void queue(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
-	x->http->counts.client_errors += status >= 400 && status < 500;
-	x->http->counts.server_errors += status >= 500;
 	exchange_add_header(x, response, "X-Content-Type-Options",
 			    "nosniff"); /* browsers must not guess that bytes of a guest are a page */
 	if (x->late)
 		add_age(x, response);
 	if (x->closes)
 		exchange_add_header(x, response, MHD_HTTP_HEADER_CONNECTION, "close");
-	exchange_audit(x, status);
 	/* Without one of its headers an answer would say less than is known, for example not that packets are lost. */
 	x->answered = !x->lacks_header && MHD_queue_response(x->connection, status, response) == MHD_YES;
+	x->http->counts.client_errors += x->answered && status >= 400 && status < 500;
+	x->http->counts.server_errors += x->answered && status >= 500;
+	exchange_audit(x, status);
 }
 
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)

@@ -255,7 +255,7 @@ void exchanges_check(struct http *h)
 void exchange_audit(struct exchange *x, unsigned status)
 {
 	static const char *const methods[METHODS] = {"GET", "POST", "PATCH", "DELETE"};
-	char peer[PEER_TEXT], path[512] = "";
+	char peer[PEER_TEXT], path[512] = "", answer[16] = "none";
 	size_t at = 0;
 
 	if (x->method == METHOD_GET || status >= 300 || !access_is_on(exchange_access(x)))
@@ -263,6 +263,8 @@ void exchange_audit(struct exchange *x, unsigned status)
 	for (size_t i = 0; i < x->request.n_segments && at < sizeof(path); i++)
 		at += (size_t)snprintf(path + at, sizeof(path) - at, "/%s", x->request.segments[i]);
 	access_peer_text(x->client->peer, peer);
-	log_write_id(LOG_LEVEL_INFO, ACCESS_AUDIT_ID, "%s %s was done: status=%u who=%s kind=%s peer=%s",
-		     methods[x->method], path, status, x->who.name, identity_word(x->who.kind), peer);
+	if (x->answered)
+		snprintf(answer, sizeof(answer), "%u", status);
+	log_write_id(LOG_LEVEL_INFO, ACCESS_AUDIT_ID, "%s %s was done: status=%s who=%s kind=%s peer=%s",
+		     methods[x->method], path, answer, x->who.name, identity_word(x->who.kind), peer);
 }

@@ -75,7 +75,7 @@ void exchange_look(struct exchange *x);
 void exchange_look_away(struct exchange *x);
 /* Close the connections of the exchanges of H whose rights have ended. */
 void exchanges_check(struct http *h);
-/* Log the change that X has made, answered with STATUS. */
+/* Log the change that X has made, and its answer: STATUS, or none if X->answered is false. */
 void exchange_audit(struct exchange *x, unsigned status);
 
 /* ---- exchange-answer.c ---- */
