@@ -290,8 +290,9 @@ static void test_short_threads_wrap(void)
 
 /* ---- signals ---------------------------------------------------------------------------------- */
 
-static _Thread_local int64_t signal_number;
-static atomic_uint_fast64_t from_signals, signals; /* events that handlers recorded; handlers that ran */
+static _Thread_local int64_t signal_number, signal_label; /* SIGNAL_LABEL: of the handler's events in this thread */
+static atomic_int_fast64_t labels;			  /* that were given to threads */
+static atomic_uint_fast64_t from_signals, signals;	  /* events that handlers recorded; handlers that ran */
 
 static void on_signal(int signal)
 {
@@ -299,7 +300,9 @@ static void on_signal(int signal)
 
 	(void)signal;
 	signals++;
-	from_signals += record(THREADS_MAX - 1 - (int64_t)(syscall(SYS_gettid) % 1000), ++signal_number);
+	if (!signal_label)
+		signal_label = ++labels;
+	from_signals += record(THREADS_MAX - signal_label, ++signal_number);
 	errno = error;
 }
 
@@ -326,6 +329,7 @@ static void test_signals(void)
 	sigaction(SIGUSR1, &action, NULL);
 	atomic_store(&recorded, 0);
 	atomic_store(&from_signals, 0);
+	atomic_store(&labels, 0);
 	atomic_store(&storming, true);
 	for (unsigned i = 0; i < 60; i++)
 		CHECK_EQ_INT(pthread_create(&threads[i], NULL, stormed, (void *)(intptr_t)i), 0);
@@ -368,6 +372,7 @@ static void test_signals_counted(void)
 	start(1 << 20, 4);
 	sigaction(SIGUSR1, &action, NULL);
 	atomic_store(&signals, 0);
+	atomic_store(&labels, 0);
 	atomic_store(&finished, 0);
 	atomic_store(&storming, true);
 	for (unsigned i = 0; i < 60; i++) {
