@@ -123,6 +123,9 @@ forked_begin() {
 	export MPROF_FORK_SERVER="$forked_place/socket"
 	$fixed "$1/tests/forked/fork-server" "$MPROF_FORK_SERVER" >"$forked_place/log" 2>&1 &
 	forked=$!
+	while kill -0 "$forked" 2>/dev/null && [ ! -S "$MPROF_FORK_SERVER" ]; do
+		sleep 0.1
+	done
 }
 
 # forked_end: end the server. It fails if a sanitizer has found something in it.

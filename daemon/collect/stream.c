@@ -311,6 +311,7 @@ static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 		stream->gap = gap_item(stream, gap, kind);
 		if (!stream->gap) {
 			starve(stream); /* the disk may have become full since the last refusal */
+			stream->guest->shared->counters.queue_full++;
 			return false;
 		}
 		lane_place(stream, stream->gap, stream->capture.wanted || !lost);

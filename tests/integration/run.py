@@ -567,7 +567,7 @@ class Processes(Case):
         self.assertIn("runtime events of OCaml are not recorded", done.stderr)
 
     def test_whole_from_the_first(self):
-        """A reader finds no directory without the keeper's rings, and no ring without its headers: both get their names by a rename."""
+        """A reader finds no directory without the keeper's rings, and no ring that is just made: both get their names by a rename."""
         watch = self.enterContext(Watch("rings", IN_CREATE | IN_MOVED_TO))
         script = "import threading, time; input(); t = threading.Thread(target=time.sleep, args=[0.01]); t.start(); t.join(); input()"
         process = self.start(sys.executable, "-c", script, options=["--keep"], stdin=subprocess.PIPE)

@@ -27,6 +27,7 @@ import random
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -193,6 +194,11 @@ class Load:
             process.wait()
 
 
+def answers(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(path) == 0
+
+
 class ForkServer:
     """The servers of tests/forked, by which tests/run lets mprofctl start in builds with AddressSanitizer, until the end of the block."""
 
@@ -202,21 +208,24 @@ class ForkServer:
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="mprof.")
         for build in {test.build for test in self.tests if test.build}:
-            server, socket = os.path.join(BUILDS, build, "tests/forked/fork-server"), os.path.join(self.directory.name, build)
+            server, path = os.path.join(BUILDS, build, "tests/forked/fork-server"), os.path.join(self.directory.name, build)
             if not os.access(server, os.X_OK):
                 continue
-            self.processes.append(subprocess.Popen([server, socket], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent(os.getpid())))
+            self.processes.append(subprocess.Popen([server, path], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent(os.getpid())))
+            while self.processes[-1].poll() is None and not answers(path):
+                time.sleep(0.05)
             for test in self.tests:
                 if test.build == build:
-                    test.env = {**test.env, "MPROF_FORK_SERVER": socket}
+                    test.env = {**test.env, "MPROF_FORK_SERVER": path}
         return self
 
     def __exit__(self, *_):
         for process in self.processes:
             process.terminate()
-        for process in self.processes:
-            process.wait()
+        codes = [process.wait() for process in self.processes]
         self.directory.cleanup()
+        if any(codes):
+            sys.exit(f"A fork server of mprofctl ended with {max(codes, key=abs)}; a sanitizer has found something in it.")
 
 
 # ---- the journal

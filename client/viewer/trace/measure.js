@@ -317,7 +317,7 @@ export async function measured(place, engine, clock, hooks, name = "the guest's 
 		make("p", {
 			textContent:
 				`${count(Number(stats.events), "event")} here` +
-				(stats.sleeping_share === null
+				(stats.sleeping_share === null || answer.totals.lost_packets
 					? "."
 					: `; the guest slept ${(Number(stats.sleeping_share) * 100).toFixed(1)} % of the time.`),
 		}),

@@ -35,8 +35,8 @@ static void add_age(struct exchange *x, struct MHD_Response *response)
 
 static void queue(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
-	exchange_add_header(x, response, "X-Content-Type-Options",
-			    "nosniff"); /* browsers must not guess that bytes of a guest are a page */
+	/* Browsers must not guess that bytes of a guest are a page. */
+	exchange_add_header(x, response, "X-Content-Type-Options", "nosniff");
 	if (x->late)
 		add_age(x, response);
 	if (x->closes)
@@ -53,6 +53,8 @@ enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Re
 	if (response) {
 		queue(x, status, response);
 		MHD_destroy_response(response);
+	} else {
+		exchange_audit(x, status); /* a change was done, though nobody is told */
 	}
 	return OUTCOME_DONE;
 }
