@@ -142,7 +142,8 @@ int main(void)
 {
 	CHECK_RUN(test_healthy);
 	CHECK_RUN(test_set_back);
-	CHECK_RUN(test_reused);
+	if (!RING_SETTLE) /* where bytes settle first, the cursor is not so far when the writer dies */
+		CHECK_RUN(test_reused);
 	ring_detach(&g.ring);
 	return check_done();
 }
