@@ -18,7 +18,7 @@ if [ -x /usr/bin/python3 ] && [ "$(command -v python3)" != /usr/bin/python3 ]; t
 	export PATH
 fi
 
-# Where ccache is installed, an object that any build directory has compiled of the same text with the same flags serves again. The line tables of
+# If ccache is installed, an object that any build directory has compiled of the same text with the same flags serves again. The line tables of
 # a sanitizer's report name files relative to the build directory, so they are true in each.
 if [ -d /usr/lib/ccache ]; then
 	PATH=/usr/lib/ccache:$PATH

@@ -2,16 +2,23 @@
 
 #include <mprof/why.h>
 
+const char *answer_bytes_of(const struct mprof_model_view *v, uint32_t i, size_t *bytes)
+{
+	*bytes = i == MPROF_NONE ? 0 : v->strings[i].bytes;
+	if (i == MPROF_NONE)
+		return NULL;
+	return *bytes ? v->text + v->strings[i].offset : "";
+}
+
 void answer_put_string(const struct answer_trace *t, struct mprof_json *j, const char *key, uint32_t i)
 {
-	const struct mprof_string *string;
+	size_t bytes;
+	const char *text = answer_bytes_of(t->view, i, &bytes);
 
-	if (i == MPROF_NONE) {
+	if (text)
+		mprof_json_text(j, key, text, bytes);
+	else
 		mprof_json_null(j, key);
-		return;
-	}
-	string = &t->view->strings[i];
-	mprof_json_text(j, key, string->bytes ? t->view->text + string->offset : "", string->bytes);
 }
 
 bool answer_names(const struct answer_trace *t, uint32_t thread)

@@ -13,6 +13,8 @@ struct answer_trace {
 	struct mprof_explanation *explanation; /* NULL: the answer has neither stories nor indices of threads */
 };
 
+/* Return the bytes of string I of V, or NULL if I is MPROF_NONE, and their number in *BYTES. */
+const char *answer_bytes_of(const struct mprof_model_view *v, uint32_t i, size_t *bytes);
 /* Write string I of the view, or null if I is MPROF_NONE. */
 void answer_put_string(const struct answer_trace *t, struct mprof_json *j, const char *key, uint32_t i);
 /* Write the members of a thread with its label at TIME. THREAD is none of a root, and not MPROF_NONE. */

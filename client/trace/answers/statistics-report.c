@@ -63,21 +63,14 @@ static void put_label(struct mprof_json *j, const struct mprof_statistics_report
 		mprof_json_null(j, "label");
 }
 
-static void put_events(const struct mprof_statistics_report *r, struct mprof_json *j)
+/* Write the N COUNTS but those of 0 as an object. NAME names them. */
+static void put_counts(struct mprof_json *j, const char *key, const uint64_t *counts, size_t n,
+		       const char *(*name)(uint8_t))
 {
-	mprof_json_open(j, "events_by_type", '{');
-	for (size_t i = 0; i < MPROF_EVENT_IDS; i++)
-		if (r->all.events_by_type[i])
-			put_count(j, mprof_event_name((uint8_t)i), r->all.events_by_type[i]);
-	mprof_json_close(j, '}');
-}
-
-static void put_types(const struct mprof_statistics_report *r, struct mprof_json *j)
-{
-	mprof_json_open(j, "threads_by_type", '{');
-	for (size_t i = 0; i < MPROF_STATISTICS_TYPES; i++)
-		if (r->all.threads_by_type[i])
-			put_count(j, mprof_statistics_type_name((uint8_t)i), r->all.threads_by_type[i]);
+	mprof_json_open(j, key, '{');
+	for (size_t i = 0; i < n; i++)
+		if (counts[i])
+			put_count(j, name((uint8_t)i), counts[i]);
 	mprof_json_close(j, '}');
 }
 
@@ -158,7 +151,7 @@ static void put_head(const struct mprof_statistics_report *r, struct mprof_json 
 	bool spans = r->indexed ? r->all.first_ns <= r->all.last_ns : events > 0;
 
 	put_count(j, "events", events);
-	put_events(r, j);
+	put_counts(j, "events_by_type", r->all.events_by_type, MPROF_EVENT_IDS, mprof_event_name);
 	put_count(j, "packets", r->packets);
 	put_count(j, "lost_packets", r->lost_packets);
 	put_count(j, "damages", r->damages);
@@ -175,7 +168,7 @@ static void put_members(const struct mprof_statistics_report *r, struct mprof_js
 {
 	put_head(r, j);
 	put_count(j, "threads", r->all.created + r->all.preexisting);
-	put_types(r, j);
+	put_counts(j, "threads_by_type", r->all.threads_by_type, MPROF_STATISTICS_TYPES, mprof_statistics_type_name);
 	put_count(j, "preexisting", r->all.preexisting);
 	put_count(j, "labels", r->all.labels);
 	put_counters(r, j);

@@ -121,15 +121,6 @@ static void numbers_deinit(struct numbers *n)
 	free(n->threads);
 }
 
-/* Return the text of string I of the view, or NULL if I is MPROF_NONE, and its length in *BYTES. */
-static const char *string_of(const struct mprof_model_view *v, uint32_t i, size_t *bytes)
-{
-	*bytes = i == MPROF_NONE ? 0 : v->strings[i].bytes;
-	if (i == MPROF_NONE)
-		return NULL;
-	return *bytes ? v->text + v->strings[i].offset : "";
-}
-
 static void add_counters(struct numbers *n, struct mprof_statistics_report *r)
 {
 	const struct mprof_statistics_counter *ranges = mprof_statistics_counters(n->statistics);
@@ -142,7 +133,7 @@ static void add_counters(struct numbers *n, struct mprof_statistics_report *r)
 		if (!ranges[i].samples)
 			continue;
 		to->of = n->streams ? n->streams[c->stream] : NULL;
-		to->name = string_of(n->view, c->name, &to->name_bytes);
+		to->name = answer_bytes_of(n->view, c->name, &to->name_bytes);
 		to->range = ranges[i];
 		to->kind = c->kind;
 		r->n_counters++;
@@ -158,7 +149,7 @@ static struct mprof_statistics_report_thread *add_thread(struct numbers *n, uint
 
 	to->id = it->id;
 	to->of = n->streams ? n->streams[it->stream] : NULL;
-	to->label = string_of(n->view, label, &to->label_bytes);
+	to->label = answer_bytes_of(n->view, label, &to->label_bytes);
 	to->type = it->type;
 	to->index = thread;
 	return to;
