@@ -4,6 +4,7 @@ machine: sh tests/run stress [OPTION…] [SUITE|TEST…]
 Every test of CI runs three times beside two busy processes for each processor. A test whose source
 sleeps, binds or polls also runs twenty times beside eight for each. A browser test is named by a
 part of its name. A suite that is no list of tests (lint, xen…) runs whole and alone, three times.
+With --stops each test runs on a quiet machine instead, and its processes are stopped at random.
 
 A journal in $MPROFD_BUILD/stress notes each run, so the same command continues after an
 interruption. The logs of failed runs lie beside it. The last lines are a table of the failures, and
@@ -14,6 +15,8 @@ N passed, N failed. The busy processes end with this program, whatever ends it.
   --again       forget the failed runs of the chosen tests in the journal, and run them again
   --light N     run each test N times beside two busy processes for each processor (default: 3)
   --heavy N     run those that sleep, bind or poll N times beside eight (default: 20)
+  --stops N     run each test N times while its processes stop at random (then --light and --heavy count
+                only where they are given)
   --lanes N     run N tests side by side (default: twice the number of processors)
   --builds      print the build directories that the chosen tests need, and run nothing
 """
@@ -49,6 +52,7 @@ MESON = (
 )
 WHOLE = ("lint", "fresh", "ocaml5", "distributor", "debian13", "arm64", "bench", "remote", "xen")
 LIGHT, HEAVY = 2, 8  # busy processes for each processor
+STOPS = "stops"  # no load: the processes of the tests stop at random
 # The source of a test that depends on time or on ports.
 TIMED = re.compile(r"\b(?:u|nano|clock_nano)?sleep\s*\(|\b(?:bind|listen|free_?[pP]orts?|p?poll|select|setTimeout|waitForTimeout)\s*\(")
 PATIENCE = 20  # times meson's limit: only a hang meets it
@@ -175,21 +179,27 @@ with tempfile.TemporaryFile(dir=sys.argv[1]) as file:
 
 
 class Load:
-    """N busy processes for each processor, and a writer of the disk, until the end of the block."""
+    """N busy processes for each processor, and a writer of the disk, until the end of the block. If N is STOPS, the processes of the
+    tests stop at random."""
 
     def __init__(self, n, directory):
         self.n, self.directory = n, directory
         self.processes = []
 
+    def programs(self):
+        if self.n == STOPS:
+            return [[os.path.join(TOP, "tests/stress/stops.py"), str(os.getpid())]]
+        return [["-c", BUSY]] * (self.n * (os.cpu_count() or 1)) + [["-c", WRITER, self.directory]]
+
     def __enter__(self):
-        programs = [["-c", BUSY]] * (self.n * (os.cpu_count() or 1)) + [["-c", WRITER, self.directory]]
+        programs = self.programs()
         child = die_with_parent(os.getpid())
         self.processes = [subprocess.Popen([sys.executable, *program], preexec_fn=child) for program in programs]
         return self
 
     def __exit__(self, *_):
         for process in self.processes:
-            process.kill()
+            process.terminate()
         for process in self.processes:
             process.wait()
 
@@ -276,7 +286,7 @@ class Running:
             self.process = subprocess.Popen(
                 test.command,
                 cwd=cwd,
-                env={**os.environ, **test.env},
+                env={**os.environ, **test.env, "MPROF_STOPS": str(os.getpid())},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -316,7 +326,10 @@ class Stress:
         runs = [(test, turn) for test, turn in runs if (test.id, load, turn) not in self.journal.runs]
         if not runs:
             return
-        print(f"{len(runs)} runs beside {load} busy processes for each processor and a writer of the disk", flush=True)
+        if load == STOPS:
+            print(f"{len(runs)} runs, whose processes stop at random", flush=True)
+        else:
+            print(f"{len(runs)} runs beside {load} busy processes for each processor and a writer of the disk", flush=True)
         self.left = len(runs)
         with Load(load, self.directory), ForkServer([test for test, _ in runs]):
             self.lane(load, [run for run in runs if not run[0].alone], self.lanes)
@@ -369,10 +382,10 @@ def table(journal, tests):
         if run["verdict"] == "failed":
             failed[run["test"], run["load"]].append(run)
     if failed:
-        print("\nfailed    load  test")
-    for (test, load), some in sorted(failed.items()):
+        print("\nfailed     load  test")
+    for (test, load), some in sorted(failed.items(), key=str):
         turns = sum(run["test"] == test and run["load"] == load for run in runs)
-        print(f"{len(some):3d} of {turns:2d}  {load:4d}  {test}: {some[-1]['reason']}; see {some[-1]['log']}")
+        print(f"{len(some):3d} of {turns:2d}  {load:>5}  {test}: {some[-1]['reason']}; see {some[-1]['log']}")
     counts = collections.Counter(run["verdict"] for run in runs)
     skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
     print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}")
@@ -383,11 +396,15 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("--list", "--new", "--again", "--builds"):
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--light", type=int, default=3, help=argparse.SUPPRESS)
-    parser.add_argument("--heavy", type=int, default=20, help=argparse.SUPPRESS)
+    for name in ("--light", "--heavy", "--stops"):
+        parser.add_argument(name, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--lanes", type=int, default=2 * (os.cpu_count() or 1), help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*", metavar="SUITE|TEST")
-    return parser.parse_args()
+    options = parser.parse_args()
+    defaults = (3, 20) if options.stops is None else (0, 0)
+    options.light = defaults[0] if options.light is None else options.light
+    options.heavy = defaults[1] if options.heavy is None else options.heavy
+    return options
 
 
 def on_signal(number, _):
@@ -403,7 +420,8 @@ def main():
     prepare(tests)
     if options.list:
         for test in tests:
-            print(f"{test.id}: {options.light}{f' and {options.heavy}' if test.timed else ''}")
+            stopped = f" and {options.stops} with stops" if options.stops else ""
+            print(f"{test.id}: {options.light}{f' and {options.heavy}' if test.timed else ''}{stopped}")
         return 0
     directory = os.path.join(BUILDS, "stress")
     os.makedirs(os.path.join(directory, "logs"), exist_ok=True)
@@ -415,12 +433,15 @@ def main():
     stress = Stress(directory, journal, options.lanes)
     light = [(test, turn) for turn in range(1, options.light + 1) for test in tests]
     heavy = [(test, turn) for turn in range(1, options.heavy + 1) for test in tests if test.timed]
+    stops = [(test, turn) for turn in range(1, (options.stops or 0) + 1) for test in tests]
     # The order is drawn, but the same each time: neighbours on the processor differ.
     random.Random(1).shuffle(light)
     random.Random(2).shuffle(heavy)
+    random.Random(3).shuffle(stops)
     try:
         stress.run(LIGHT, light)
         stress.run(HEAVY, heavy)
+        stress.run(STOPS, stops)
     except SystemExit:
         table(journal, tests)
         print("It was interrupted; the same command continues.")

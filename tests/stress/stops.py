@@ -1,0 +1,82 @@
+"""Stop processes at random: stops.py MARK
+
+Each process whose environment has MPROF_STOPS=MARK stops often for a moment, and seldom for more than a second, as one does that gets
+no processor. So the steps of a test and of its daemons come in orders that a quiet machine never shows. A process that something else
+has stopped is left alone.
+"""
+
+import contextlib
+import heapq
+import os
+import random
+import signal
+import sys
+import time
+
+TICK = 0.1  # seconds
+OFTEN = 0.2  # of the ticks of a process stop it
+LONG = 0.2  # of its stops are long
+SHORT_STOP, LONG_STOP = (0.02, 0.3), (0.3, 1.5)  # seconds
+
+
+def state_of(pid):
+    """Return (state, when it began) of a process, None if there is none."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        fields = f.read().rpartition(")")[2].split()
+        return fields[0], fields[19]
+    return None
+
+
+def marked(pid, mark):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as f:
+        return mark in f.read().split(b"\0")
+    return False
+
+
+def send(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+class Stops:
+    def __init__(self, mark):
+        self.mark = f"MPROF_STOPS={mark}".encode()
+        self.known = {}  # (process, when it began): whether it is marked
+        self.stopped = []  # (when it goes on, process, when it began)
+
+    def go_on(self, until):
+        """Let those go on whose stop ends before UNTIL."""
+        while self.stopped and self.stopped[0][0] <= until:
+            _, pid, began = heapq.heappop(self.stopped)
+            if state_of(pid) == ("T", began):
+                send(pid, signal.SIGCONT)
+
+    def tick(self):
+        before, self.known = self.known, {}
+        for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+            state, began = state_of(pid) or ("gone", "")
+            key = pid, began
+            # A process that has just begun may not have executed its program yet.
+            self.known[key] = before.get(key) or marked(pid, self.mark)
+            if self.known[key] and state in "RSD" and random.random() < OFTEN:
+                seconds = random.uniform(*(LONG_STOP if random.random() < LONG else SHORT_STOP))
+                send(pid, signal.SIGSTOP)
+                heapq.heappush(self.stopped, (time.monotonic() + seconds, pid, began))
+
+
+def main():
+    stops = Stops(sys.argv[1])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        while True:
+            ends = time.monotonic() + TICK
+            stops.tick()
+            while (now := time.monotonic()) < ends:
+                stops.go_on(now)
+                time.sleep(0.01)
+    finally:
+        stops.go_on(float("inf"))
+
+
+if __name__ == "__main__":
+    main()
