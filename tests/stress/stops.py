@@ -2,7 +2,7 @@
 
 Each process whose environment has MPROF_STOPS=MARK stops often for a moment, and seldom for more than a second, as one does that gets
 no processor. So the steps of a test and of its daemons come in orders that a quiet machine never shows. A process that something else
-has stopped is left alone.
+stops is left alone, also if that comes while it is stopped here.
 """
 
 import contextlib
@@ -27,6 +27,14 @@ def state_of(pid):
     return None
 
 
+def waits_to_stop(pid):
+    """Return whether a stopped process has got another SIGSTOP, which waits until the process goes on."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as f:
+        pending = next(line for line in f if line.startswith("ShdPnd:"))
+        return bool(int(pending.split()[1], 16) >> signal.SIGSTOP - 1 & 1)
+    return False
+
+
 def marked(pid, mark):
     with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as f:
         return mark in f.read().split(b"\0")
@@ -48,7 +56,7 @@ class Stops:
         """Let those go on whose stop ends before UNTIL."""
         while self.stopped and self.stopped[0][0] <= until:
             _, pid, began = heapq.heappop(self.stopped)
-            if state_of(pid) == ("T", began):
+            if state_of(pid) == ("T", began) and not waits_to_stop(pid):
                 send(pid, signal.SIGCONT)
 
     def tick(self):

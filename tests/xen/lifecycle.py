@@ -36,6 +36,10 @@ class Lifecycle(sim.Case):
         self.assertEqual(events_of(d.trace(guest.name, f"?run={listed[-1]['run']}")), ring.written)
         return last
 
+    def reason(self, d, capture):
+        """Return the reason in the context of a capture, which is committed after the run's end."""
+        return d.wait(lambda: d.json(f"/v1/captures/{capture['id']}/context")["reason"])
+
 
 class Found(Lifecycle):
     """The ways in which a guest can publish."""
@@ -297,9 +301,11 @@ class Deaths(Lifecycle):
             self.unmapped(d, guest)
             guest.forget()
         for reason, (guest, ring) in guests.items():
-            capture = self.ended(d, guest, ring, STOPS.get(reason, "destroyed"))
-            context = d.json(f"/v1/captures/{capture['id']}/context")
-            self.assertEqual(context["reason"], STOPS.get(reason, "destroyed"))
+            kind = why = STOPS.get(reason, "destroyed")
+            if f"{guest.name}: unknown," in d.said():  # the helper had no turn for half a second
+                kind, why = "ended", "unknown"
+            capture = self.ended(d, guest, ring, kind)
+            self.assertEqual(self.reason(d, capture), why)
 
     def test_nodes_go_before_it_is_paused(self):
         """An answer from before the pause does not count: the guest was destroyed, and withdrew
@@ -368,7 +374,7 @@ class Deaths(Lifecycle):
         d.wait_ended("reset")
         self.assertEqual(events_of(d.trace("reset")), ring.written)
         capture = d.wait(lambda: d.captures("reset"))[0]
-        self.assertEqual(d.wait(lambda: d.json(f"/v1/captures/{capture['id']}/context")["reason"]), "soft-reset")
+        self.assertEqual(self.reason(d, capture), "soft-reset")
         guest.resume()
         second = self.publish(guest, base=8_000_000)
         d.wait(lambda: len(d.run_list("reset")) == 2)
@@ -388,18 +394,25 @@ class Deaths(Lifecycle):
         guest.die("crashed")
         d.wait_ended(guest.name)
         capture = d.wait(lambda: d.captures(guest.name))[0]
-        path = f"/v1/captures/{capture['id']}/context"
-        return guest, d.wait(lambda: (found := d.json(path))["console"] and found)
+        # A row is ready in the commit of the last context, or later.
+        of_ready = f"SELECT c.context, urgency FROM outbox o JOIN captures c ON c.id = o.capture WHERE ready AND c.id = {capture['id']}"
+        ((stored, urgency),) = d.wait(lambda: d.query(of_ready))
+        context = d.json(f"/v1/captures/{capture['id']}/context")
+        self.assertEqual(("Out_of_memory" in stored, urgency), (bool(context["console"]), 0))
+        return guest, context
 
     def test_context(self):
         """The context holds the reason and the guest's subtree. The outbox has the crash once the context is complete."""
         os.makedirs("console")
         d = self.daemons(sim.QUIET + f"[xen]\nconsole-logs = {os.getcwd()}/console\n[fleet]\nsend = captures\n")
-        # The subtree is read in the background, which takes time on a busy machine.
-        for domid, seconds in ((5, 0.5), (6, 2), (7, 10)):
+        # The subtree is read in the background, which takes time on a busy machine, and the helper has two seconds for the console.
+        for domid, seconds in ((5, 0.5), (6, 2), (7, 10), (8, 30)):
             guest, context = self.crash_context(d, domid, seconds)
-            if context["xenstore_complete"]:
+            if context["xenstore_complete"] and context["console_complete"]:
                 break
+            if "does not answer" in d.said():  # this machine was so busy that the helper counts as gone
+                d.kill_collector()
+                d.start_collector()
         self.assertEqual((context["uuid"], context["domid"], context["domain"]), (guest.uuid, domid, guest.name))
         self.assertEqual((context["kind"], context["reason"]), ("crash", "crash"))
         self.assertEqual(context["xenstore"]["name"], guest.name)
@@ -407,11 +420,6 @@ class Deaths(Lifecycle):
         self.assertTrue(context["xenstore_complete"])
         self.assertIn("Out_of_memory\nsecond line\\x00", context["console"])
         self.assertTrue(context["console_complete"])
-        row = "SELECT ready, urgency FROM outbox ORDER BY id DESC LIMIT 1"
-        d.wait(lambda: d.query(row) == [(1, 0)])
-        # A row is ready in the commit of the last context, or later.
-        lacking = "SELECT count(*) FROM outbox o JOIN captures c ON c.id = o.capture WHERE o.ready AND c.context NOT LIKE '%Out_of_memory%'"
-        self.assertEqual(d.query(lacking), [(0,)])
 
     def test_reason_unknown(self):
         """Without libxenctrl a guest that is gone has ended for an unknown reason."""
@@ -424,7 +432,7 @@ class Deaths(Lifecycle):
         guest.destroy()
         self.unmapped(d, guest)
         capture = self.ended(d, guest, ring, "ended")
-        self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["reason"], "unknown")
+        self.assertEqual(self.reason(d, capture), "unknown")
 
 
 class Reused(Lifecycle):
