@@ -56,7 +56,9 @@ class Stops:
         """Let those go on whose stop ends before UNTIL."""
         while self.stopped and self.stopped[0][0] <= until:
             _, pid, began = heapq.heappop(self.stopped)
-            if state_of(pid) == ("T", began) and not waits_to_stop(pid):
+            state, of = state_of(pid) or ("gone", "")
+            # One that got no processor to stop in has to be told, too: it would stop later, for ever.
+            if of == began and not (state == "T" and waits_to_stop(pid)):
                 send(pid, signal.SIGCONT)
 
     def tick(self):

@@ -133,7 +133,7 @@ class Publishes(Case):
         self.assertEqual((unikernel.ends(), unikernel.said()), (0, []))
         guest.die("poweroff")
         self.unmapped(d, guest)
-        (capture,) = d.wait(lambda: d.captures("web"))
+        (capture,) = d.wait_captures("web")
         self.assertEqual(capture["kind"], "poweroff")
         self.assertEqual(self.served(d, capture), list(range(1, 1001)))
 
@@ -151,7 +151,7 @@ class Publishes(Case):
         unikernel.say("return")
         unikernel.ends()
         guest.die("poweroff")
-        (capture,) = d.wait(lambda: d.captures("web"))
+        (capture,) = d.wait_captures("web")
         self.assertEqual(self.served(d, capture)[-1], 100000)
 
     def test_grants(self):
@@ -204,7 +204,7 @@ class Publishes(Case):
         unikernel.say("return")
         unikernel.ends()
         guest.die("poweroff")
-        (capture,) = d.wait(lambda: d.captures("web"))
+        (capture,) = d.wait_captures("web")
         said = self.dump(d.get(f"/v1/captures/{capture['id']}/trace"))
         switches = re.findall(r"switch thread=(-?\d+)", said)
         self.assertEqual(switches, ["0"] + ["-1", "0"] * (len(switches) // 2))
@@ -266,7 +266,7 @@ class Stops(Case):
         unikernel.say("stop")
         self.assertEqual(unikernel.ready(), 2040, "all grants have ended")
         self.assertEqual(self.keys(guest), {})
-        (capture,) = d.wait(lambda: d.captures("web"))
+        (capture,) = d.wait_captures("web")
         self.assertEqual((capture["kind"], self.served(d, capture, 1)), ("ended", list(range(1, 11))))
         unikernel.say("serve 5")  # is recorded nowhere
         unikernel.ready()
@@ -280,8 +280,7 @@ class Stops(Case):
         unikernel.say("return")
         self.assertEqual((unikernel.ends(), unikernel.said()), (0, []))
         guest.die("poweroff")
-        d.wait(lambda: len(d.captures("web")) == 2)
-        last = max(d.captures("web"), key=lambda capture: capture["id"])
+        last = max(d.wait_captures("web", 2), key=lambda capture: capture["id"])
         self.assertEqual(self.served(d, last, 1), [16, 17])
 
     def test_busy(self):
@@ -308,7 +307,7 @@ class Ends(Case):
         status = unikernel.ends()
         # Xen sees Solo5's abort as a crash, and every other end as a power-off.
         guest.die("crashed" if status == 255 else "poweroff")
-        (capture,) = d.wait(lambda: d.captures(name))
+        (capture,) = d.wait_captures(name)
         said = self.dump(d.get(f"/v1/captures/{capture['id']}/trace"))
         return status, capture["kind"], re.findall(r'fails resolver=-?\d+ resolvee=0 exn="(.*)"', said)
 
@@ -351,7 +350,7 @@ class Ends(Case):
         unikernel.say("exit 4")
         self.assertEqual(unikernel.ends(), 4)
         guest.die("poweroff")
-        (capture,) = d.wait(lambda: d.captures("web"))
+        (capture,) = d.wait_captures("web")
         said = self.dump(d.get(f"/v1/captures/{capture['id']}/trace"))
         self.assertEqual(re.findall(r'fails .*exn="(.*)"', said), ["exit 4"])
 
@@ -364,7 +363,7 @@ class Ends(Case):
         self.assertEqual(unikernel.said(), ["mprof: --mprof-pages=many is no number. The ring gets 64 pages."])
         self.attached(d, "web")
         guest.die("poweroff")
-        (capture,) = d.wait(lambda: d.captures("web"))
+        (capture,) = d.wait_captures("web")
         self.assertIn('fails resolver=0 resolvee=0 exn="exit 64"', self.dump(d.get(f"/v1/captures/{capture['id']}/trace")))
 
 

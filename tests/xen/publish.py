@@ -174,9 +174,9 @@ class Case(sim.Case):
             f.write(data)
         return subprocess.run([sim.daemons.program("mprofctl"), "dump", name], capture_output=True, text=True, check=True).stdout
 
-    def captured(self, d, guest, n):
-        """Wait for N captures of GUEST. Return them, and the trace of each stream, from its newest capture."""
-        found = d.wait(lambda: len(captures := d.captures(guest.name)) >= n and captures)
+    def captured(self, d, guest, n, streams=1):
+        """Wait for N captures of GUEST, of STREAMS streams. Return them, and the trace of each stream, from its newest capture."""
+        found = d.wait_captures(guest.name, n, streams)
         traces = {}
         for capture in reversed(found):
             for stream in capture["streams"]:
@@ -363,7 +363,7 @@ class Run(Case):
         self.attached(d, "linux", 3)
         guest.die("crashed")
         self.unmapped(d, guest)
-        found, traces = self.captured(d, guest, 1)
+        found, traces = self.captured(d, guest, 1, len(rings))
         self.assertEqual([capture["kind"] for capture in found], ["crash"])
         self.assertEqual(set(traces), {k for k, _ in rings.values()})
         process.kill()
@@ -652,7 +652,7 @@ class Port(Case):
                 self.say(process)
                 self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
                 self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
-                (capture,) = d.wait(lambda guest=guest: d.captures(guest.name))
+                (capture,) = d.wait_captures(guest.name)
                 self.assertEqual(capture["kind"], "ended")
                 self.assertEqual(self.orders(d, capture, stream), list(range(1, 20001)))
 
@@ -685,13 +685,13 @@ class Port(Case):
         self.assertEqual(process.stdout.readline(), "ready 0\n")
         ((second, _),) = self.streams(guest, process.pid, ["ring-00"]).values()
         self.assertNotEqual(first, second)
-        (capture,) = d.wait(lambda: d.captures("linux"))
+        (capture,) = d.wait_captures("linux")
         self.assertEqual(self.orders(d, capture, first), list(range(1, 8)))
         self.attached(d, "linux")
         self.say(process)
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
         self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
-        d.wait(lambda: len(d.captures("linux")) == 2)
+        d.wait_captures("linux", 2)
         self.assertIn('"again"', self.dump(d.trace("linux", f"?stream={second}")))
 
     def test_killed(self):
@@ -707,7 +707,7 @@ class Port(Case):
         self.assertEqual(len(self.keys(guest)), 1)
         self.begin(guest, count=1).stdout.readline()
         self.assertNotIn(stream, self.keys(guest))
-        (capture,) = d.wait(lambda: d.captures("linux"))
+        (capture,) = d.wait_captures("linux")
         self.assertEqual(self.orders(d, capture, stream), list(range(1, 20001)))
 
     def test_refused(self):

@@ -507,6 +507,11 @@ class Daemons(daemons.Daemons):
     def start_collector(self):
         self.collector = self.launch("mprofd-sim", "--source", "xen")
 
+    def wait_captures(self, name, n=1, streams=1):
+        """Wait until a guest has N captures, of STREAMS streams at least: a capture begins without, and has all events of a stream when
+        the stream comes. Return them."""
+        return self.wait(lambda: len(found := self.captures(name)) >= n and all(len(c["streams"]) >= streams for c in found) and found)
+
     def wait_file(self, path):
         self.wait(lambda: os.path.exists(path))
 
