@@ -129,6 +129,10 @@ class Host(daemons.Daemons):
             found[stream, sequence] = found.get((stream, sequence), b"") + unpack(str(codec), data)
         return found
 
+    def wait_complete(self, ring, n):
+        """Write events slowly until N complete packets of the stream 1 are archived: later events prove earlier ones."""
+        self.wait(lambda: len(self.contents(1, "flags & 1")) >= n or ring.add(1))
+
     def capture(self, name):
         status, _, text = self.ask(f"/v1/domains/{name}/captures", "POST", "{}", {"Content-Type": "application/json"})
         assert status == 201, text
@@ -174,8 +178,3 @@ class Case(daemons.Case):
         self.assertEqual(len(joined), len(contents))
         self.assertTrue(all(content.startswith(shown) for content, shown in zip(joined, contents)))
         self.assertTrue(all(len(shown) >= least for least, shown in zip(proven, contents)))
-
-
-def newest_archived(host):
-    """Return the sequence of the newest packet in the archive of HOST, of all its streams."""
-    return host.query("SELECT coalesce(max(sequence), 0) FROM chunks")[0][0]

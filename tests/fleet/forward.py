@@ -87,7 +87,7 @@ class Captures(fleethost.Case):
             for _ in range(3):
                 ring.add_packet()
                 host.wait_archived(ring, "web", ring.n - 20)
-            host.wait(lambda: len(host.contents(1, "flags & 1")) >= 3)
+            host.wait_complete(ring, 3)
             # The archive may complete one more packet between two looks.
             packets = host.wait(lambda: (found := host.hub_packets()) == host.contents(1, "flags & 1") and found)
             host.wait_sent()
@@ -269,7 +269,7 @@ class Limits(fleethost.Case):
             for _ in range(6):
                 ring.add_packet()
                 ring.add_slowly(2)
-            host.wait(lambda: len(host.contents(1, "flags & 1")) >= 5)
+            host.wait_complete(ring, 5)
             since = fleethost.FLEET.hub.sql("SELECT keeps_since FROM fleet_store.server")
             try:
                 fleethost.FLEET.hub.sql("UPDATE fleet_store.server SET keeps_since = date_trunc('month', now() + interval '40 days')")

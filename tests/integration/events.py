@@ -113,7 +113,8 @@ class Events(Case):
         ring.add_slowly(400)
         began = self.told(d, f, "domain")
         self.assertEqual((began["change"], began["domain"]["name"], began["domain"]["state"]), ("began", "web", "running"))
-        grown = self.told(d, f, "rates", lambda data: data["streams"][0]["rate"] > 0 and data["streams"][0]["bytes"] > 400)["streams"][0]
+        with ring.writing():
+            grown = self.told(d, f, "rates", lambda data: data["streams"][0]["rate"] > 0 and data["streams"][0]["bytes"] > 400)["streams"][0]
         self.assertEqual((grown["run"], grown["stream"]), (began["run"], 0))
         ring.close()
         ended = self.told(d, f, "domain", lambda data: data["change"] == "ended")
@@ -155,8 +156,8 @@ class Events(Case):
         d.kill_collector()
         ring.add(1000)
         d.start_collector()
-        ring.add_slowly(50)
-        d.wait(lambda: d.domain("web")["streams"][0]["gaps"])
+        with ring.writing():
+            d.wait(lambda: d.domain("web")["streams"][0]["gaps"])
         gap = self.told(d, f, "gap")
         pages = d.packets("web")
         gaps = [g for page in pages for g in page["gaps"]]

@@ -1,7 +1,9 @@
 """Write rings as guests write them, and read the events of CTF streams. Shared by the tests of the running daemons."""
 
+import contextlib
 import os
 import struct
+import threading
 import time
 
 HEADER = struct.Struct("<I16sIHI")
@@ -86,11 +88,28 @@ class Ring:
             self.add(1)
 
     def add_slowly(self, n):
-        """Add events so slowly that the collector sees each event as it comes. The last event of a
-        ring at rest cannot be proven."""
+        """Add events so slowly that a collector that is not late sees each event as it comes. The last event of a ring at rest
+        cannot be proven; if the collector is late, nothing that came since its last look can."""
         for _ in range(n):
             self.add(1)
             time.sleep(0.005)
+
+    @contextlib.contextmanager
+    def writing(self):
+        """Add an event now and then until the end of the block, so that earlier ones are proven, however late the collector looks."""
+        ends = threading.Event()
+
+        def write():
+            while not ends.wait(0.02):
+                self.add(1)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            writer.join()
 
     def _put(self, slot, at, data):
         os.pwrite(self.file.fileno(), data, sum(self.rooms[:slot]) + at)

@@ -173,8 +173,7 @@ class Served(Case):
         self.assertEqual(d.ask(where, "DELETE")[0], 204)
         self.assertEqual((len(d.captures("web")), d.ask(where)[0]), (2, 404))
         seen = len(events_of(d.trace("web")))
-        ring.add_slowly(50)
-        d.wait(lambda: len(events_of(d.trace("web"))) > seen)
+        d.wait_archived(ring, "web", seen + 1)
         ring.close()
 
     def test_captures_at_once(self):
