@@ -270,26 +270,36 @@ class Failures(Case):
             return pid
         return None
 
+    def reading(self, host, annotator):
+        """Send captures until the reader of an annotator is stopped in one, or was killed there. Return (number of the capture, reader or
+        None)."""
+        number = 0
+        while True:
+            number += 1
+            self.send_large(host, number)
+            reader = until(lambda number=number: self.reader_of(annotator) or self.state(host, number), "the annotator reads")
+            if isinstance(reader, int):
+                return number, reader
+            if reader[3]:
+                return number, None
+
     def test_time(self):
         """A reader that does not come to its end is killed, and the capture is marked."""
         host = self.host()
-        self.send_large(host, 1)
-        annotator = self.start("--seconds", "1")
-        until(lambda: self.reader_of(annotator), "the annotator reads")
-        self.assertEqual(self.annotated((host, 1))[0][3], "reading it took longer than 1 s")
+        number, _ = self.reading(host, self.start("--seconds", "1"))
+        self.assertEqual(self.annotated((host, number))[0][3], "reading it took longer than 1 s")
 
     def test_killed(self):
         """An annotator that is killed while it reads leaves the capture to the next one, which finds it once."""
         host = self.host()
-        self.send_large(host, 1)
         first = self.start()
-        reader = until(lambda: self.reader_of(first), "the annotator reads")
+        number, reader = self.reading(host, first)
         self.end(first, signal.SIGKILL)
         until(lambda: not os.path.exists(f"/proc/{reader}"), "its reader ends, too")
-        self.assertIsNone(self.state(host, 1))
+        self.assertIsNone(self.state(host, number))
         self.release()
         self.start("--seconds", "600")
-        state = self.annotated((host, 1))[0]
+        state = self.annotated((host, number))[0]
         self.assertRegex(state[0], "^last-", state)
         self.assertEqual(os.listdir("copies"), [])
 
@@ -306,7 +316,7 @@ class Failures(Case):
         self.send(host, 1, told("bad"))
         until(lambda: "A capture cannot be read now: cannot make a directory below copies: No such file" in self.said(), "it says so")
         self.assertIsNone(self.state(host, 1))
-        self.assertEqual(FLEET.hub.sql(f"SELECT attempts FROM fleet_store.annotation WHERE host = '{host.name}'"), "0")
+        until(lambda: FLEET.hub.sql(f"SELECT attempts FROM fleet_store.annotation WHERE host = '{host.name}'") == "0", "it gives the capture back")
         os.rename("moved", "copies")
         self.release()
         self.assertRegex(self.annotated((host, 1))[0][0], "^missed-wakeup-")

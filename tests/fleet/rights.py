@@ -7,7 +7,7 @@ import time
 import unittest
 
 import psycopg2
-from cluster import cluster, command
+from cluster import PATIENCE, cluster, command
 from sender import ARCHIVE, Host, month_of, piece
 
 NOW = time.time_ns()
@@ -158,7 +158,7 @@ class Captured(unittest.TestCase):
         with self.captured.db.cursor() as c:
             c.execute("LISTEN fleet")
             self.honest.send(2, NOW, [piece(b"second")])
-            select.select([self.captured.db], [], [], 60)
+            select.select([self.captured.db], [], [], PATIENCE)
             self.captured.db.poll()
             self.assertEqual([(n.channel, n.payload) for n in self.captured.db.notifies], [("fleet", "capture")])
             c.execute("NOTIFY fleet, 'capture'")  # cannot be forbidden
@@ -166,7 +166,7 @@ class Captured(unittest.TestCase):
 
     def refused(self, connection, words):
         with self.assertRaises(psycopg2.OperationalError) as caught:
-            psycopg2.connect(connection + " connect_timeout=20").close()
+            psycopg2.connect(connection + f" connect_timeout={PATIENCE}").close()
         self.assertIn(words, str(caught.exception))
 
     def test_connections(self):

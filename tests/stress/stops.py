@@ -16,6 +16,8 @@ import time
 TICK = 0.1  # seconds
 OFTEN = 0.2  # of the ticks of a process stop it
 LONG = 0.2  # of its stops are long
+LOOKS = 20  # ticks in which a process may still execute a program that is marked
+MARKED = -1
 SHORT_STOP, LONG_STOP = (0.02, 0.3), (0.3, 1.5)  # seconds
 
 
@@ -49,7 +51,7 @@ def send(pid, number):
 class Stops:
     def __init__(self, mark):
         self.mark = f"MPROF_STOPS={mark}".encode()
-        self.known = {}  # (process, when it began): whether it is marked
+        self.known = {}  # (process, when it began): MARKED, or how often it is looked at again
         self.stopped = []  # (when it goes on, process, when it began)
 
     def go_on(self, until):
@@ -67,8 +69,11 @@ class Stops:
             state, began = state_of(pid) or ("gone", "")
             key = pid, began
             # A process that has just begun may not have executed its program yet.
-            self.known[key] = before.get(key) or marked(pid, self.mark)
-            if self.known[key] and state in "RSD" and random.random() < OFTEN:
+            known = before.get(key, LOOKS)
+            if known > 0:
+                known = MARKED if marked(pid, self.mark) else known - 1
+            self.known[key] = known
+            if known == MARKED and state in "RSD" and random.random() < OFTEN:
                 seconds = random.uniform(*(LONG_STOP if random.random() < LONG else SHORT_STOP))
                 send(pid, signal.SIGSTOP)
                 heapq.heappush(self.stopped, (time.monotonic() + seconds, pid, began))
