@@ -501,7 +501,14 @@ class Floods(Hostile):
         while time.monotonic() < until or i < 2 * CHANGES_A_MINUTE:
             write(i)
             i += 1
-        found = d.wait(lambda: self.lines(d, guest.name))
+
+        def ignored():  # some minute has enough of them sooner or later, on a slow machine, too
+            found = self.lines(d, guest.name)
+            for k in range(0 if found else 200):
+                write(k)
+            return found
+
+        found = d.wait(ignored)
         d.wait(lambda: self.refused(d, "changes") >= 1)
         return i, found
 
@@ -537,15 +544,16 @@ class Floods(Hostile):
         self.addCleanup(ring.close)
         ring.add(10)
         guest.publish(ring)
-        runs = 1
+        runs, began = 1, time.monotonic()
+        minutes = lambda: 1 + (time.monotonic() - began) // 60
         while "change too often" not in d.said():
             d.wait(lambda: (d.domain("restless") and len(d.run_list("restless")) >= runs) or "change too often" in d.said())
-            self.assertLess(runs, 20)
+            self.assertLess(runs, 20 * minutes())
             guest.publish(ring)
             runs += 1
         self.assertGreater(runs, 8)
         d.wait(lambda: not guest.mapped())
-        self.assertLess(len(d.run_list("restless")), 14)
+        self.assertLess(len(d.run_list("restless")), 14 * minutes())
 
     def test_of_names(self):
         """Changes of unknown keys count, too."""

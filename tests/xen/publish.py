@@ -32,7 +32,8 @@ TARGET = os.path.join(BUILD, "tests/integration/run/run-target")
 OCAML = os.path.join(BUILD, "tests/integration/run/run-ocaml")
 EVENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../traces/ocaml5/domains.events.xz")
 MIB = 1 << 20
-RM, ERROR = 13, 16  # types of XenStore's messages
+WRITE, RM, ERROR = 11, 13, 16  # types of XenStore's messages
+NAME = re.compile(rb"data/mprof/stream/(\d+)/name\0(.*)", re.S)
 OWNER = re.compile(r"\d+\.\d+\.\d+")
 
 
@@ -45,6 +46,9 @@ class Proxy:
         self.listening.bind(path)
         self.listening.listen()
         self.refuse = 0  # so many requests to remove a key fail
+        self.refused = 0
+        self.at_gate, self.gate = None, threading.Event()  # the request that would be refused as this one waits for the event
+        self.names = {}  # of streams, as the guest's programs wrote them, also of those that have gone
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -57,8 +61,14 @@ class Proxy:
         with contextlib.suppress(OSError, ValueError), connection, connection.makefile("rb") as file:
             while len(head := file.read(WIRE.size)) == WIRE.size:
                 body = file.read(WIRE.unpack(head)[3])
-                if self.refuse and WIRE.unpack(head)[0] == RM:
+                kind = WIRE.unpack(head)[0]
+                if kind == WRITE and (found := NAME.fullmatch(body)):
+                    self.names[int(found[1])] = found[2].decode()
+                if self.refuse and kind == RM:
                     self.refuse -= 1
+                    self.refused += 1
+                    if self.refused == self.at_gate:
+                        self.gate.wait()
                     connection.sendall(WIRE.pack(ERROR, *WIRE.unpack(head)[1:3], 4) + b"EIO\0")
                     continue
                 with self.lock:
@@ -143,20 +153,22 @@ class Case(sim.Case):
 
     def published(self, guest, of, n, *rings):
         """Wait until the process OF, which ends by itself, has published N streams and withdrawn them. RINGS are among their names.
-        The guest's own counter says that there were no more: a look at the keys may come before the last stream, or behind the first
-        that went."""
-        names, path = set(), f"{guest.home}/data/mprof/stream-next"
+        The guest's own counter says that there were no more: a look at the keys may come before the last stream."""
+        path = f"{guest.home}/data/mprof/stream-next"
 
         def all_gone():
-            keys = self.keys(guest)
-            names.update(name.partition(" ")[2] for k in keys.values() if (name := k.get("name", "")).partition(" ")[0].endswith(f".{of}"))
             with contextlib.suppress(sim.Refused):
-                return not keys and int(self.store.toolstack.read(path)) > n
+                return not self.keys(guest) and int(self.store.toolstack.read(path)) > n
 
         sim.launcher.wait(all_gone, why=lambda: f"{n} streams are not published and withdrawn: {self.keys(guest)}")
         self.assertEqual(int(self.store.toolstack.read(path)), n + 1)
-        self.assertLessEqual(set(rings), names)
+        names = self.named(guest, of)
+        self.assertLessEqual(set(rings), set(names))
         self.assertEqual(len(names), n)
+
+    def named(self, guest, of):
+        """Return {ring: stream} of the streams that the process OF has published, also of those that have gone."""
+        return {name.partition(" ")[2]: k for k, name in list(guest.proxy.names.items()) if name.partition(" ")[0].endswith(f".{of}")}
 
     def held(self, guest):
         """Return the files of grants that some process holds."""
@@ -255,12 +267,18 @@ class Run(Case):
         guest = self.linux()
         process = self.start(guest, "calls-threads")
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
-        rings = self.streams(guest, process.pid, ["objects", "counters", "thread-01"])
-        self.assertTrue(self.held(guest))
+        d.wait(lambda: {"objects", "counters", "thread-01"} <= set(self.named(guest, process.pid)))
+        rings = self.named(guest, process.pid)
         d.wait(lambda: not self.keys(guest))
-        self.assertTrue(self.held(guest), "the pages went before the collector could let go of them")
+
+        def freed():
+            held = self.held(guest)
+            early = not held and guest.mapped()
+            self.assertFalse(early and sim.launcher.delayed(d.collector.pid) < 1, "the pages went before the collector could let go of them")
+            return not held
+
+        d.wait(freed)
         d.wait(lambda: not guest.mapped())
-        d.wait(lambda: not self.held(guest))
         # The keeper publishes the rings of further threads when it comes to them, so only the counter tells how many there were.
         published = set(range(1, int(self.store.toolstack.read(f"{guest.home}/data/mprof/stream-next"))))
         # The collector may see the rings go one after the other, and then makes a capture of each.
@@ -268,7 +286,7 @@ class Run(Case):
         found = d.captures("linux")
         self.assertEqual({capture["kind"] for capture in found}, {"ended"})
         self.assertEqual(set(traces), published)
-        said = self.dump(traces[rings["objects"][0]])
+        said = self.dump(traces[rings["objects"]])
         self.assertRegex(said, r"pthread_rwlock_wrlock in rwlocks\(\) at threads\.c:\d+")
 
     def test_killed(self):
@@ -376,13 +394,8 @@ class Run(Case):
         said = process.communicate(timeout=sim.daemons.HANGS)[0]
         self.assertEqual(process.returncode, 0)
         pids = dict(line.split() for line in said.splitlines())
-        names = set()
-
-        def all_seen():
-            names.update(keys.get("name", "").split(" ")[0] for keys in self.keys(guest).values())
-            return {f"run-target.{process.pid}", f"run-target.{pids['child']}", f"exe.{pids['grandchild']}"} <= names
-
-        d.wait(all_seen)
+        wanted = {f"run-target.{process.pid}", f"run-target.{pids['child']}", f"exe.{pids['grandchild']}"}
+        d.wait(lambda: wanted <= {name.split(" ")[0] for name in list(guest.proxy.names.values())})
         d.wait(lambda: not self.keys(guest))
         d.wait(lambda: not self.held(guest))
 
@@ -441,7 +454,7 @@ class Run(Case):
         os.kill(keeper, signal.SIGCONT)
         work()
         rings = self.streams(guest, process.pid, ["objects", "counters", "thread-01", "thread-03"])
-        self.assertEqual(len(self.held(guest)), len(rings))
+        sim.launcher.wait(lambda: len(self.held(guest)) == len(rings), why=lambda: f"{self.held(guest)} are held, and not only {rings}")
 
     def test_numbers_go_round(self):
         guest = self.linux()
@@ -455,9 +468,8 @@ class Run(Case):
         """The keys stay. The next program removes them; those of a process that lives, and of another namespace, stay."""
         guest = self.linux()
         process, rings = self.hang(guest)
-        holders = self.holders()
-        self.assertEqual(len(holders), 1)
-        os.kill(holders.pop(), signal.SIGKILL)
+        sim.launcher.wait(lambda: len(self.holders()) == 1, why=self.holders)  # the program closes what it maps
+        os.kill(self.holders().pop(), signal.SIGKILL)
         self.assertEqual(len(self.keys(guest)), 3)
         owner = rings["objects"][1]["owner"].split(".")
         for k, other in ((70, [*owner[:2], "1"]), (71, None), (72, ["x"])):
@@ -574,14 +586,14 @@ class Embedded(Case):
                 self.assertEqual(word, "ready")
                 self.streams(guest, process.pid, [f"ring-{i:02}" for i in range(int(n))])
                 guest.proxy.refuse = refuse
+                guest.proxy.at_gate = 3 if left else None
                 process.stdin.write("\n")
                 process.stdin.flush()
                 if left:
-                    sim.launcher.wait(lambda guest=guest, refuse=refuse: guest.proxy.refuse <= refuse - 2)
-                    os.kill(process.pid, signal.SIGSTOP)  # it ends after twenty tries
+                    sim.launcher.wait(lambda guest=guest: guest.proxy.refused == 3, why=lambda guest=guest: guest.proxy.refused)
                     self.assertIsNone(process.poll())
                     self.assertEqual(len(self.held(guest)), int(n))
-                    os.kill(process.pid, signal.SIGCONT)
+                    guest.proxy.gate.set()  # it ends after twenty tries
                 self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
                 self.assertEqual(len(self.keys(guest)), int(n) if left else 0)
                 if left:  # the next process that opens Xen removes them
