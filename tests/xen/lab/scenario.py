@@ -21,6 +21,7 @@ import xen
 from xen import step
 
 RATE = 200  # events a second, in each stream
+ENOUGH = 200 * 28  # bytes of events of a running guest
 SLOW = 10  # the same while no daemon runs: the smallest ring then holds a quarter of an hour
 
 
@@ -102,7 +103,10 @@ class Lab:
         xen.save("domains.json", xen.ask("/v1/domains"))
         for name in self.names():
             for stream in xen.domain(name)["streams"]:
-                self.curl(f"live-{name}-{stream['stream']}.ctf", f"/v1/domains/{name}/trace?stream={stream['stream']}")
+                path = f"/v1/domains/{name}/trace?stream={stream['stream']}"
+                if name != "replay":  # which writes later
+                    xen.wait(lambda path=path: len(xen.get(path)[2]) > ENOUGH, 60, f"{name} has events")
+                self.curl(f"live-{name}-{stream['stream']}.ctf", path)
         fetch = ["mprofctl", "--host", "unix:/run/mprofd/http.sock", "fetch", "legacy", "-o", "/out/evidence/live-mprofctl.ctf"]
         xen.log(xen.run(*fetch, check=False))
 
