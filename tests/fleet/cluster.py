@@ -308,7 +308,7 @@ class Cluster:
             CREATE SERVER {shard.name} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
                 host '{','.join(['localhost'] * len(ports))}', port '{','.join(map(str, ports))}', dbname 'fleet',
                 target_session_attrs 'read-write', sslmode 'verify-full', sslrootcert '{self.pki}/ca.crt',
-                connect_timeout '10', async_capable 'true');
+                connect_timeout '{PATIENCE}', async_capable 'true');
             GRANT USAGE ON FOREIGN SERVER {shard.name} TO fleet_owner;
             CREATE USER MAPPING FOR fleet_owner SERVER {shard.name} OPTIONS (user 'fleet_router', password_required 'false',
                 sslcert '{self.pki}/fleet_router.crt', sslkey '{self.pki}/fleet_router.key');
