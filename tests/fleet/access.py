@@ -47,6 +47,18 @@ class Answer:
         return json.loads(self.body)["detail"]
 
 
+def answer_to(connect, again, *request):
+    """Return the answer to a request over the connection that CONNECT makes; with AGAIN the first one that is not 503."""
+
+    def ask():
+        with contextlib.closing(connect()) as connection:
+            connection.request(*request)
+            answer = Answer(connection.getresponse())
+        return answer if answer.status != 503 or not again else None
+
+    return daemons.launcher.wait(ask, why=lambda: "the database does not answer")
+
+
 class Hub(daemons.Daemons):
     """One mprofd-http of the fleet, with plain HTTP on loopback and HTTPS."""
 
@@ -71,32 +83,26 @@ class Hub(daemons.Daemons):
         self.server = self.launch("mprofd-http", "--fleet", FLEET.connection(self.name))
         self.port, self.tls = self.server.port("http:"), self.server.port("https:")
 
-    def send(self, path, method="GET", token=None, cookie=None, body=None, timeout=daemons.HANGS):
+    def send(self, path, method="GET", token=None, cookie=None, body=None, again=True):
+        """Send a request. With AGAIN, send it again while the database, which is busy, has not answered the hub in time."""
         headers = {"Mprof-Request": "1"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
         if cookie:
             headers["Cookie"] = f"__Host-mprofd={cookie}"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
-        try:
-            connection.request(method, path, body and json.dumps(body), headers)
-            return Answer(connection.getresponse())
-        finally:
-            connection.close()
+        connect = lambda: http.client.HTTPConnection("127.0.0.1", self.port, timeout=daemons.HANGS)
+        return answer_to(connect, again, method, path, body and json.dumps(body), headers)
 
     def certified(self, client):
         """Ask who the holder of the certificate CLIENT is."""
         context = ssl.create_default_context(cafile="tls/ca.pem")
         context.load_cert_chain(f"tls/{client}.pem", f"tls/{client}.key")
-        connection = http.client.HTTPSConnection("127.0.0.1", self.tls, context=context, timeout=daemons.HANGS)
-        try:
-            connection.request("GET", "/v1/session")
-            return Answer(connection.getresponse())
-        finally:
-            connection.close()
+        return answer_to(
+            lambda: http.client.HTTPSConnection("127.0.0.1", self.tls, context=context, timeout=daemons.HANGS), True, "GET", "/v1/session"
+        )
 
-    def status(self, **who):
-        return self.send("/v1/session", **who).status
+    def status(self, **options):
+        return self.send("/v1/session", **options).status
 
 
 def make_certificates():
@@ -240,11 +246,16 @@ class Access(daemons.Case):
 
     def running(self, token):
         """Begin a body. Return an event that is set when it has ended."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.hubs[0].port, timeout=daemons.HANGS)
-        self.addCleanup(connection.close)
-        connection.request("GET", "/v1/events", None, {"Authorization": f"Bearer {token}"})
-        answer, ended = connection.getresponse(), threading.Event()
-        self.assertEqual(answer.status, 200)
+
+        def begun():
+            connection = http.client.HTTPConnection("127.0.0.1", self.hubs[0].port, timeout=daemons.HANGS)
+            self.addCleanup(connection.close)
+            connection.request("GET", "/v1/events", None, {"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            self.assertIn(answer.status, (200, 503))  # 503: the database, which is busy, has not answered in time
+            return answer.status == 200 and answer
+
+        answer, ended = daemons.launcher.wait(begun), threading.Event()
 
         def read():
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -276,14 +287,14 @@ class Access(daemons.Case):
         self.assertEqual(hub.status(token=token), 200)
         FLEET.hub.stop("immediate")
         try:
-            answer = hub.send("/v1/session", token=token)
+            answer = hub.send("/v1/session", token=token, again=False)
             if time.monotonic() - known < BELIEF:
                 self.assertEqual(answer.status, 200)
-            answer = hub.send("/v1/session", token=other)
+            answer = hub.send("/v1/session", token=other, again=False)
             self.assertEqual((answer.status, answer.headers["Retry-After"]), (503, "1"))
             self.assertIn(AWAY, answer.detail())
-            self.assertEqual(hub.send("/v1/session", "POST", body={"token": other}).status, 503)
-            self.until(lambda: hub.status(token=token) == 503, "nobody is believed")
+            self.assertEqual(hub.send("/v1/session", "POST", body={"token": other}, again=False).status, 503)
+            self.until(lambda: hub.status(token=token, again=False) == 503, "nobody is believed")
             self.assertGreater(time.monotonic() - known, BELIEF)
         finally:
             FLEET.hub.start()
@@ -301,7 +312,8 @@ class Access(daemons.Case):
             os.kill(each, signal.SIGSTOP)
         try:
             answers = []
-            threads = [threading.Thread(target=lambda: answers.append(hub.status(token="mprof_" + "0" * 16 + "_" + "1" * 64))) for _ in range(8)]
+            unknown = "mprof_" + "0" * 16 + "_" + "1" * 64
+            threads = [threading.Thread(target=lambda: answers.append(hub.status(token=unknown, again=False))) for _ in range(8)]
             for thread in threads:
                 thread.start()
             took = 0
@@ -313,7 +325,7 @@ class Access(daemons.Case):
             for thread in threads:
                 thread.join()
             self.assertEqual(answers, [503] * 8)
-            self.until(lambda: hub.status(token=token) == 503, "nobody is believed")
+            self.until(lambda: hub.status(token=token, again=False) == 503, "nobody is believed")
         finally:
             for each in reversed(pids):
                 os.kill(each, signal.SIGCONT)
@@ -342,7 +354,7 @@ class Access(daemons.Case):
     @staticmethod
     def unanswered(hub, token):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            hub.send("/v1/hosts", token=token)
+            hub.send("/v1/hosts", token=token, again=False)
 
     def test_notices(self):
         """A revocation is noticed at once; and a flood of notices, which anybody may send, costs four questions a second."""

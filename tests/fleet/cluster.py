@@ -351,7 +351,8 @@ class Cluster:
         base = os.path.join(self.pki, certificate or user)
         hosts, ports = ",".join(["localhost"] * len(servers)), ",".join(str(s.port) for s in servers)
         words = f"host={hosts} port={ports} dbname=fleet user={user} sslmode=verify-full sslrootcert={self.pki}/ca.crt"
-        return f"{words} sslcert={base}.crt sslkey={base}.key target_session_attrs=read-write"
+        # The programs' own limit is that of a quiet machine. A server that has ended refuses at once.
+        return f"{words} sslcert={base}.crt sslkey={base}.key target_session_attrs=read-write connect_timeout={PATIENCE}"
 
     def configuration_write(self, user, section, key, more):
         """Write USER.conf, a configuration of the project's programs with the connection of USER."""

@@ -32,7 +32,7 @@ class Writer(threading.Thread):
     def run(self):
         while not self.stopping.is_set():
             try:
-                h = Host(self.c.connection(self.name) + f" connect_timeout={PATIENCE}")
+                h = Host(self.c.connection(self.name))
                 self.epochs.append(h.hello()["epoch"])
                 while not self.stopping.is_set():
                     n = self.acknowledged

@@ -8,6 +8,7 @@ and its standby promoted. Afterwards OUT/evidence/hub gets what the hub serves o
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,7 @@ class Lab(losses.Case):
         pki = fleethost.FLEET.pki
         for name in ("ca.crt", f"{NAME}.crt", f"{NAME}.key"):
             shutil.copy(f"{pki}/{name}", "handed")
-        text = fleethost.FLEET.connection(NAME)
+        text = re.sub(" connect_timeout=[0-9]+", "", fleethost.FLEET.connection(NAME))  # the forwarder's own limit
         servers = text.count("localhost")
         with open("handed/connection", "w", encoding="utf-8") as f:
             f.write(f"hostaddr={','.join([OUTSIDE] * servers)} {text.replace(pki, '/etc/mprofd/fleet')}")
