@@ -53,11 +53,13 @@ class Stops:
         self.mark = f"MPROF_STOPS={mark}".encode()
         self.known = {}  # (process, when it began): MARKED, or how often it is looked at again
         self.stopped = []  # (when it goes on, process, when it began)
+        self.stopping = set()  # (process, when it began) of these: one that has not stopped yet is not stopped twice
 
     def go_on(self, until):
         """Let those go on whose stop ends before UNTIL."""
         while self.stopped and self.stopped[0][0] <= until:
             _, pid, began = heapq.heappop(self.stopped)
+            self.stopping.remove((pid, began))
             state, of = state_of(pid) or ("gone", "")
             # One that got no processor to stop in has to be told, too: it would stop later, for ever.
             if of == began and not (state == "T" and waits_to_stop(pid)):
@@ -73,10 +75,11 @@ class Stops:
             if known > 0:
                 known = MARKED if marked(pid, self.mark) else known - 1
             self.known[key] = known
-            if known == MARKED and state in "RSD" and random.random() < OFTEN:
+            if known == MARKED and state in "RSD" and key not in self.stopping and random.random() < OFTEN:
                 seconds = random.uniform(*(LONG_STOP if random.random() < LONG else SHORT_STOP))
                 send(pid, signal.SIGSTOP)
-                heapq.heappush(self.stopped, (time.monotonic() + seconds, pid, began))
+                heapq.heappush(self.stopped, (time.monotonic() + seconds, *key))
+                self.stopping.add(key)
 
 
 def main():
