@@ -122,7 +122,7 @@ static void pulse_run(struct task *task, uint64_t now)
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, pulse));
 
 	host_drain(&source->host);
-	if (source->host.asked && now > source->host.asked + HELPER_SILENT_NS)
+	if (source->host.asked && now - clock_ahead_ns() > source->host.asked + HELPER_SILENT_NS)
 		helper_lost(&source->host, "does not answer");
 	vcpu_slots_pulse(&source->host);
 	collector_at(source->host.collector, task, now + PULSE_NS);
@@ -133,7 +133,7 @@ static void pulse_run(struct task *task, uint64_t now)
 void host_asked(struct host *host, uint64_t now)
 {
 	if (!host->asked)
-		host->asked = now;
+		host->asked = now - clock_ahead_ns();
 }
 
 void host_sweep_soon(struct host *host)

@@ -40,7 +40,11 @@ struct host {
 	 */
 	uint64_t store_ready;
 	uint64_t store_urgent; /* the same for urgent steps, see domain_is_urgent() */
-	uint64_t asked; /* since when a question waits for the helper's answer, CLOCK_MONOTONIC ns; 0 = none waits */
+	/*
+	 * Since when a question waits for the helper's answer, by the machine's CLOCK_MONOTONIC, ns;
+	 * 0 = none waits. A test's clock gives the helper no time.
+	 */
+	uint64_t asked;
 	struct vcpu_slots vcpus;
 	int lost; /* -errno if the connection to XenStore is lost; else 0 */
 };

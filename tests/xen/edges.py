@@ -325,6 +325,29 @@ class Helper(Edges):
             return
         self.skipTest("this machine is too busy for a helper that is late and not gone")
 
+    def test_no_time_to_answer(self):
+        """A helper that had no time to answer, though a test's clock says so, does not count as gone."""
+        d = self.daemons()
+        if not d.ask_collector("advance", "ns=0\n").startswith("ok "):
+            self.skipTest("the build has no option test-clock")
+        for domid in range(5, 15):
+            guest = self.guest(domid, f"goes{domid}")
+            self.publish(guest)
+            self.attached(d, guest.name)
+            began, helper = time.monotonic(), self.helper(d)
+            os.kill(helper, signal.SIGSTOP)
+            guest.withdraw()
+            self.unmapped(d, guest)  # it was asked meanwhile whether the guest lives
+            d.advance(20)
+            gone, took = "does not answer" in d.said(), time.monotonic() - began
+            if not gone:
+                os.kill(helper, signal.SIGCONT)
+                return
+            self.assertGreater(took, 5)  # a machine that is so busy gave it the time
+            d.kill_collector()
+            d.start_collector()
+        self.skipTest("this machine is too busy for a helper that is late and not gone")
+
     def test_gone(self):
         d = self.daemons()
         guest, sleeper = self.guest(5, "goes"), self.guest(6, "sleeps")
