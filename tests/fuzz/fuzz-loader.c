@@ -91,16 +91,22 @@ static void check_explanations(const struct mprof_model_view *v)
 {
 	struct mprof_why *why = mprof_why_new(v);
 	struct mprof_explanation *explanation = mprof_explanation_new(v, why, NULL);
+	struct mprof_threads *threads = wasm_threads(v, why, NULL);
+	char *answer;
 	uint32_t i;
 
-	require(why && explanation);
+	require(why && explanation && threads);
 	for (i = 0; i < v->n_threads && i < 20; i++) {
+		answer = wasm_thread(threads, explanation, i);
+		require(answer && answer[0] == '{' && answer[strlen(answer) - 1] == '}');
+		free(answer);
 		check_explanation(explanation, v, mprof_explanation_thread(explanation, i));
 		check_explanation(explanation, v, mprof_explanation_why(explanation, i));
 	}
 	check_explanation(explanation, v, mprof_explanation_last(explanation, 0));
 	check_waits(v, why, explanation);
 	require(mprof_explanation_thread(explanation, v->n_threads) == MPROF_CORRUPT);
+	mprof_threads_free(threads);
 	mprof_explanation_free(explanation);
 	mprof_why_free(why);
 }

@@ -171,6 +171,7 @@ const said = (story) => story.map((line) => line.map((piece) => piece.text).join
 
 // The answers of the page, for their schemas.
 const answered = [];
+const threads = [];
 const counted = [];
 
 /** Return VALUE, an answer of the page, with times as strings, as its JSON has them. */
@@ -194,6 +195,33 @@ function checkWhy(name, trace, file) {
 	for (const answer of answers) check(theirs.includes(said(answer.story)), `${name}: why says ${said(answer.story)}`);
 	if (!marked) check(theirs.includes(said(rest)), `${name}: why says ${said(rest)}`);
 	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
+}
+
+/** Compare the first threads with `mprofctl threads`. The page begins some binds at their wake-up. */
+function checkThreads(name, trace, file) {
+	const theirs = JSON.parse(text.decode(run(mprofctl, "threads", "--json", file).out)).threads,
+		indices = Array.from({length: trace.get("n_threads")}, (_, i) => i).filter(
+			(i) => trace.threadOrNull(i) !== null,
+		);
+
+	check(indices.length === theirs.length, `${name}: ${indices.length} threads and not ${theirs.length}`);
+	for (const i of indices.slice(0, 200)) {
+		const {id, start, end, created, ran, of, stream, ...ours} = trace.thread(i),
+			native = theirs.find(
+				(it) => BigInt(it.thread) === id && it.end_ns === ours.end_ns && it.type === ours.type,
+			);
+
+		threads.push(written(ours));
+		check(of === null && stream === 0, `${name}: one stream has no name`);
+		check(start <= end && created <= start && ran >= 0n, `${name}: the times of ${id}`);
+		check(
+			native &&
+				Object.entries(native).every(
+					([key, value]) => ["start_ns", "parent"].includes(key) || isDeepStrictEqual(ours[key], value),
+				),
+			`${name}: thread ${id} is ${JSON.stringify(ours, plain)} and not ${JSON.stringify(native)}`,
+		);
+	}
 }
 
 /**
@@ -242,6 +270,7 @@ function checkBytes(name, bytes, raw = false) {
 	);
 	checkStats(name, trace, file, gaps);
 	if (!gaps) checkWhy(name, trace, file);
+	checkThreads(name, trace, file);
 	check(pictures(trace).equals(run(sceneDump, file).out), `${name}: pictures`);
 	trace.close();
 }
@@ -606,6 +635,7 @@ try {
 	}
 	checkSchema("why", answered);
 	checkSchema("stats", counted);
+	checkSchema("threads", [`{"threads": [${threads.join(", ")}]}`]);
 } finally {
 	rmSync(scratch, {recursive: true});
 }

@@ -41,7 +41,7 @@ def ask(*arguments):
 def threads(*arguments):
     code, out, said = run("threads", "--json", *arguments)
     assert code in (0, 3), said
-    return json.loads(out)["threads"]
+    return schemas.check(json.loads(out), "threads")["threads"]
 
 
 def names(who):

@@ -217,9 +217,9 @@ MENDS = [
     (
         "ends",
         "`threads` said when a thread ended that by its clock ended before it began.",
-        "client/ctl/verbs/cmd-threads.c",
-        "if (thread->end != thread->start || !(thread->flags & MPROF_THREAD_ENDED))",
-        "if (thread)",
+        ANSWERS + "threads-report.c",
+        ".ends = !(thread->flags & MPROF_THREAD_ENDED) || !why_end_is_unknown(t->view, i)",
+        ".ends = true",
         "ends",
     ),
     (

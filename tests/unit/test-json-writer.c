@@ -59,6 +59,39 @@ static void test_forms(void)
 	}
 }
 
+/* A list in rows has each item on a line, also if it has none. */
+static void test_rows(void)
+{
+	struct output o = {0};
+	struct mprof_json j = {.put = put, .wall = put_wall, .context = &o, .rows = true};
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_json_open(&j, "none", '[');
+	mprof_json_close(&j, ']');
+	mprof_json_open(&j, "list", '[');
+	for (int i = 0; i < 2; i++) {
+		mprof_json_open(&j, NULL, '{');
+		mprof_json_time(&j, "end_ns", 7);
+		mprof_json_open(&j, "in", '[');
+		mprof_json_number(&j, NULL, 1);
+		mprof_json_number(&j, NULL, 2);
+		mprof_json_close(&j, ']');
+		mprof_json_open(&j, "of", '{');
+		mprof_json_time(&j, "time_ns", 5);
+		mprof_json_close(&j, '}');
+		mprof_json_close(&j, '}');
+	}
+	mprof_json_close(&j, ']');
+	mprof_json_number(&j, "n", 3);
+	mprof_json_close(&j, '}');
+	CHECK_EQ_STR(o.text, "{\"none\": [\n], \"list\": [\n"
+			     "  {\"end_ns\": \"7\", \"in\": [1, 2], \"of\": {\"time_ns\": \"5\", \"wall\": \"wall of "
+			     "5\"}, \"end_wall\": \"wall of 7\"},\n"
+			     "  {\"end_ns\": \"7\", \"in\": [1, 2], \"of\": {\"time_ns\": \"5\", \"wall\": \"wall of "
+			     "5\"}, \"end_wall\": \"wall of 7\"}\n"
+			     "], \"n\": 3}");
+}
+
 /* Return TEXT of N bytes as JSON. */
 static const char *text_of(struct output *o, const char *text, size_t n, bool shown)
 {
@@ -169,6 +202,7 @@ static void test_walls(void)
 int main(void)
 {
 	CHECK_RUN(test_forms);
+	CHECK_RUN(test_rows);
 	CHECK_RUN(test_texts);
 	CHECK_RUN(test_numbers);
 	CHECK_RUN(test_reals);

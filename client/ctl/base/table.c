@@ -217,13 +217,6 @@ int json_print(const json_t *json)
 	return stdout_verdict();
 }
 
-int json_print_item(const json_t *json)
-{
-	if (!json || (!json_put(json, stdout, 0) && !ferror(stdout)))
-		return say_memory();
-	return CTL_OK;
-}
-
 const char *span_text(uint64_t ns, char *buf, size_t size)
 {
 	static const struct {

@@ -67,11 +67,6 @@ void time_text(const char *time, struct wall_zone *zone, char *buf, size_t size)
 int stdout_verdict(void);
 /* Print an answer as JSON on standard output. Return an exit code. */
 int json_print(const json_t *json);
-/*
- * Print JSON on standard output in one line, without a newline and without flushing. If JSON is
- * NULL, report "out of memory". Return an exit code.
- */
-int json_print_item(const json_t *json);
 
 #define SPAN_TEXT_MAX 32
 

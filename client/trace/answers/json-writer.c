@@ -16,10 +16,8 @@ static void put_line(struct mprof_json *j)
 {
 	static const char blanks[] = "                                ";
 
-	if (!j->pretty)
-		return;
 	put(j, "\n", 1);
-	put(j, blanks, 2 * (size_t)j->depth);
+	put(j, blanks, 2 * (size_t)(j->depth - j->rows));
 }
 
 /* Write what stands before a value: a comma, a new line and the key. */
@@ -28,14 +26,17 @@ static void begin(struct mprof_json *j, const char *key)
 	if (j->depth) {
 		if (j->filled)
 			put(j, ",", 1);
-		put_line(j);
+		if (j->pretty || (j->rows && j->depth == 2))
+			put_line(j);
+		else if (j->rows && j->filled)
+			put(j, " ", 1);
 	}
 	j->filled = true;
 	if (!key)
 		return;
 	put(j, "\"", 1);
 	put(j, key, strlen(key));
-	put(j, "\": ", j->pretty ? 3 : 2);
+	put(j, "\": ", j->pretty || j->rows ? 3 : 2);
 }
 
 /* The keys whose times have a wall time, in the order in which an object ends with these. */
@@ -79,7 +80,7 @@ void mprof_json_close(struct mprof_json *j, char bracket)
 {
 	put_walls(j);
 	j->depth--;
-	if (j->filled)
+	if (j->rows ? j->depth == 1 : j->pretty && j->filled)
 		put_line(j);
 	put(j, &bracket, 1);
 	j->filled = true;
@@ -212,7 +213,7 @@ void mprof_json_open_named(struct mprof_json *j, const char *of, const char *nam
 		put(j, ": ", 2);
 	}
 	put_part(j, name, n);
-	put(j, "\": ", j->pretty ? 3 : 2);
+	put(j, "\": ", j->pretty || j->rows ? 3 : 2);
 	enter(j, '{');
 }
 

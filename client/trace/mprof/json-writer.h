@@ -44,6 +44,11 @@ struct mprof_json {
 	void *context;
 	bool pretty; /* each member on a line of its own, indented by two blanks */
 	/*
+	 * In place of PRETTY, for long lists: each item of the arrays of the outermost object on a line of its own, all else on one line, with
+	 * blanks. The outermost object has no objects.
+	 */
+	bool rows;
+	/*
 	 * Write texts as a page shows them, with unprintable characters escaped, and cut; and numbers of more than 53 bits, which
 	 * JavaScript would round, as strings.
 	 */

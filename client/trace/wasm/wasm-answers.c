@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <mprof/statistics-report.h>
+#include <mprof/threads-report.h>
 #include <mprof/why-report.h>
 
 #include "answer-json.h"
@@ -92,13 +93,23 @@ char *wasm_why(const struct loader *l, const struct mprof_why *why, const struct
 	return taken(&text, status);
 }
 
-char *wasm_thread_story(struct mprof_explanation *explanation, uint32_t thread)
+struct mprof_threads *wasm_threads(const struct mprof_model_view *view, const struct mprof_why *why,
+				   char *const *streams)
 {
-	const struct answer_trace t = {.explanation = explanation};
+	return mprof_threads_new(view,
+				 &(struct mprof_threads_options){.why = why, .streams = streams, .to = UINT64_MAX});
+}
+
+char *wasm_thread(const struct mprof_threads *threads, struct mprof_explanation *explanation, uint32_t thread)
+{
 	struct growing text = {0};
 	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+	enum mprof_status status;
 
-	return taken(&text, answer_put_story(&t, &j, NULL, mprof_explanation_thread(explanation, thread)));
+	mprof_json_open(&j, NULL, '{');
+	status = mprof_threads_write_one(threads, thread, explanation, &j);
+	mprof_json_close(&j, '}');
+	return taken(&text, status);
 }
 
 #define COUNTERS_MAX	   65536u /* most counters of a trace that are sent to the page */

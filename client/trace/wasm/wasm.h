@@ -13,6 +13,7 @@
 #include <mprof/diff.h>
 #include <mprof/explanation.h>
 #include <mprof/flame.h>
+#include <mprof/threads-report.h>
 
 #include "loader.h"
 #include "scan.h"
@@ -57,11 +58,15 @@ const char *wasm_layout(void);
 /*
  * Return a terminated text of JSON that the caller frees, or NULL without memory. wasm_why() answers as `mprofctl why`, with
  * sentences: about THREAD if WAITS is NULL, else about what WAITS shows. STREAMS are the names of L's streams, NULL of
- * a single one. wasm_thread_story() returns the sentences on THREAD, which is an index of the model.
+ * a single one.
  */
 char *wasm_why(const struct loader *l, const struct mprof_why *why, const struct mprof_waits *waits,
 	       struct mprof_explanation *explanation, char *const *streams, uint32_t thread);
-char *wasm_thread_story(struct mprof_explanation *explanation, uint32_t thread);
+/* Return the threads of VIEW (<mprof/threads-report.h>), all, which the caller frees, or NULL without memory. */
+struct mprof_threads *wasm_threads(const struct mprof_model_view *view, const struct mprof_why *why,
+				   char *const *streams);
+/* The answer of `mprofctl threads` about THREAD, an index of the model, with its sentences. */
+char *wasm_thread(const struct mprof_threads *threads, struct mprof_explanation *explanation, uint32_t thread);
 /*
  * The same of `mprofctl stats`, from FROM to TO, ns on the model's time line. If that is the whole trace, the numbers of events are
  * exact; for a part only the events that the model keeps are counted.

@@ -17,6 +17,7 @@ export class Explanations {
 		this.wasm = trace.wasm;
 		this.why_ = 0; // address of struct mprof_why; 0 until it is needed
 		this.waits_ = 0; // address of struct mprof_waits; 0 until it is needed
+		this.threads_ = 0; // address of struct mprof_threads; 0 until it is needed
 		this.explanation = 0; // address of struct mprof_explanation; 0 until it is needed
 		this.namesAt = 0; // address of the streams' names, see #names(); 0 until they are needed
 	}
@@ -26,10 +27,11 @@ export class Explanations {
 		const {c} = this.wasm;
 
 		c.mprof_explanation_free(this.explanation);
+		c.mprof_threads_free(this.threads_);
 		c.mprof_waits_free(this.waits_);
 		c.mprof_why_free(this.why_);
 		c.free(this.namesAt);
-		this.explanation = this.waits_ = this.why_ = this.namesAt = 0;
+		this.explanation = this.threads_ = this.waits_ = this.why_ = this.namesAt = 0;
 	}
 
 	/**
@@ -80,11 +82,28 @@ export class Explanations {
 	}
 
 	/**
-	 * Return libmprof's sentences on the thread INDEX: a list of sentences, each a list of pieces {text, link?, time?}. LINK
-	 * is the index of a thread, TIME is in ns.
+	 * Return the answer of engine.thread() about the thread INDEX: an item of `mprofctl threads --json` with what only a page
+	 * shows (schema/answers/threads.json), its times as BigInts.
 	 */
-	story(index) {
-		return timed(this.wasm.answer(this.wasm.c.wasm_thread_story(this.#sentences(), index)));
+	thread(index) {
+		const {c} = this.wasm,
+			sentences = this.#sentences();
+
+		this.threads_ ||= need(c.wasm_threads(this.trace.model, this.#why(), this.namesAt) >>> 0);
+		const it = this.wasm.answer(c.wasm_thread(this.threads_, sentences, index));
+
+		return {
+			...it,
+			id: BigInt(it.thread),
+			start: BigInt(it.start_ns),
+			end: BigInt(it.end_ns ?? it.start_ns),
+			created: BigInt(it.created_ns),
+			ran: BigInt(it.ran_ns),
+			of: it.stream ?? null,
+			stream: this.trace.item("threads", "mprof_thread", index, "stream"),
+			labels: it.labels.map(({time_ns: ns, text}) => ({time: BigInt(ns), text})),
+			story: timed(it.story),
+		};
 	}
 
 	/**

@@ -9,10 +9,9 @@ import {Area} from "./area.js";
 import {rangeStatistics} from "./range-statistics.js";
 import {Scene} from "./scene.js";
 import {Explanations} from "./explanations.js";
-import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, counterKind, decoder, names} from "./wasm.js";
+import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, counterKind, decoder} from "./wasm.js";
 
 const PIECE_BYTES = 1 << 20; /* most bytes that are copied to the wasm at once */
-const LABELS_MAX = 1000; /* most labels of a thread in an answer */
 const TEXT_MAX = 4096; /* most bytes of a text in an answer, before unprintable ones are escaped */
 
 export class Trace {
@@ -294,23 +293,6 @@ export class Trace {
 		});
 	}
 
-	/**
-	 * Return items of the model's array ARRAY that are linked by their member `next`, from item
-	 * FIRST on, at most MOST.
-	 */
-	#chain(array, struct, first, most) {
-		const {wasm} = this,
-			base = this.get(array),
-			size = wasm.size(struct),
-			list = [];
-		for (let i = first; i !== wasm.numbers.MPROF_NONE && list.length < most;) {
-			const item = wasm.object(struct, base + i * size);
-			list.push({...item, index: i});
-			i = item.next;
-		}
-		return list;
-	}
-
 	/** Return the name of the stream STREAM, an index; null if the trace has only one stream. */
 	of(stream) {
 		return this.names.length > 1 ? this.names[stream] || `stream ${stream + 1}` : null;
@@ -324,56 +306,11 @@ export class Trace {
 			: i;
 	}
 
-	/** Return {ran: ns for which THREAD ran, activations: how often it ran}. */
-	#ran(thread) {
-		const {wasm} = this,
-			base = this.get("activations"),
-			size = wasm.size("mprof_activation"),
-			view = wasm.view;
-		const start = wasm.field("mprof_activation", "start").at,
-			end = wasm.field("mprof_activation", "end").at;
-		const next = wasm.field("mprof_activation", "next").at;
-		let ran = 0n,
-			activations = 0;
-		for (let i = thread.first_activation; i !== wasm.numbers.MPROF_NONE; activations++) {
-			const at = base + i * size;
-			ran += view.getBigUint64(at + end, true) - view.getBigUint64(at + start, true);
-			i = view.getUint32(at + next, true);
-		}
-		return {ran, activations};
-	}
-
 	/** Return the answer of engine.thread(); null if INDEX is not the index of a thread. */
 	thread(index) {
-		const {wasm} = this;
-		if (!Number.isInteger(index) || index < 0 || index >= this.get("n_threads")) return null;
-		const thread = wasm.object("mprof_thread", this.get("threads") + index * wasm.size("mprof_thread"));
-		const flags = names(wasm, "MPROF_THREAD_")
-			.map((name, bit) => (thread.flags & bit ? name : null))
-			.filter(Boolean);
-		return {
-			index,
-			id: thread.id,
-			type: wasm.types[thread.type],
-			row: thread.row === wasm.numbers.MPROF_NONE ? null : thread.row,
-			stream: thread.stream,
-			of: this.of(thread.stream),
-			start: thread.start,
-			end: thread.end,
-			created: thread.created,
-			flags,
-			labels: this.#chain("labels", "mprof_label", thread.first_label, LABELS_MAX).map(({time, index: i}) => ({
-				time,
-				text: this.label(i),
-			})),
-			creator: this.threadOrNull(thread.creator),
-			parent: this.threadOrNull(thread.parent),
-			becomes: this.threadOrNull(thread.becomes),
-			resolver: this.threadOrNull(thread.resolver),
-			failure: this.text(thread.failure),
-			...this.#ran(thread),
-			story: this.explanations.story(index),
-		};
+		return Number.isInteger(index) && index >= 0 && index < this.get("n_threads")
+			? this.explanations.thread(index)
+			: null;
 	}
 
 	// Questions.
