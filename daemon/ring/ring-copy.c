@@ -227,10 +227,92 @@ static void leave_packet(struct ring *ring, const struct ring_slot *slot)
 	ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
 }
 
+/*
+ * Copy the packet at the cursor up to the offset TO, because the writer set the packet's size back, and declare the rest of the
+ * packet lost. Return as ring_copy_piece().
+ */
+static int take_set_back(struct ring *ring, struct ring_sink *sink, uint32_t to)
+{
+	int r = 0;
+
+	if (ring->cursor.offset < to)
+		r = take_upto(ring, sink, to, false, true);
+	return r ? r : ring_declare(ring, sink, ring->cursor.sequence + 1, 1, false, RING_GAP_DAMAGED);
+}
+
+/* Return whether the writer set the size of the packet at the cursor back. */
+static bool is_set_back(const struct ring *ring)
+{
+	return ring->cursor.sequence <= ring->writer.active &&
+	       ring->slots[ring_slot_of(ring, ring->cursor.sequence)].back == ring->cursor.sequence + 1;
+}
+
+/* Return whether the writer left the packet at the cursor, in SLOT, with fewer bytes than were copied or seen before. */
+static bool is_left_with_less(const struct ring *ring, const struct ring_slot *slot)
+{
+	return slot->final < ring->cursor.offset || slot->final < slot->seen;
+}
+
+/*
+ * Copy bytes of the packet at the cursor, up to PROVEN at most, and move the cursor. Set *WHOLE to whether that is all of the
+ * packet. Return as ring_copy_piece(), or STEP_STILL if nothing may be copied yet.
+ */
+static int take_some(struct ring *ring, struct ring_sink *sink, const struct ring_mark *proven, bool *whole)
+{
+	const uint64_t sequence = ring->cursor.sequence;
+	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	struct ring_mark limit = *proven;
+	bool unproven;
+	int r;
+
+	*whole = false;
+	if (is_set_back(ring))
+		return take_set_back(ring, sink, slot->back_to);
+	r = order_limit(ring, &limit, &unproven);
+	if (r || !ring_mark_before(ring_cursor_mark(ring), limit))
+		return r ? r : STEP_STILL;
+	/* The whole packet is proven, and the writer has left it. */
+	*whole = sequence < limit.sequence || (sequence < ring->writer.active && limit.offset == slot->final);
+	if (!*whole || !(slot->damaged || is_left_with_less(ring, slot)))
+		return take_upto(ring, sink, *whole ? slot->final : limit.offset, *whole, unproven);
+	*whole = false;
+	return take_set_back(ring, sink, slot->final);
+}
+
+/* Copy bytes of the packet at the cursor, as take_some(), and act on its result. Return as ring_take(), or STEP_STILL. */
+static int take_packet(struct ring *ring, struct ring_sink *sink, const struct ring_mark *proven)
+{
+	const uint64_t sequence = ring->cursor.sequence;
+	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	bool whole;
+	int r = take_some(ring, sink, proven, &whole);
+
+	if (r == STEP_LAPPED && ring->cursor.offset == MPROF_PACKET_HEADER_BYTES) {
+		/*
+		 * No byte of the packet was taken yet. Its first timestamp may have been loaded too early:
+		 * follow the packet from its beginning again.
+		 */
+		ring_return_to(ring, sequence);
+		return STEP_AGAIN;
+	}
+	if (r == STEP_OVERWRITTEN)
+		return ring_declare(ring, sink, sequence + 1, 1, false, RING_GAP_DAMAGED);
+	if (r || ring->cursor.sequence != sequence)
+		return r;
+	/* The first timestamp of a copied packet is certain: it is the reference (rule 2), also if it is older. */
+	if (sequence + 1 == ring->writer.active) {
+		ring->reference.first = slot->first;
+		ring->reference.known = true;
+		ring->reference.guessed = false;
+	}
+	if (whole)
+		leave_packet(ring, slot);
+	return 0;
+}
+
 int ring_take(struct ring *ring, struct ring_sink *sink)
 {
-	struct ring_mark proven;
-	int r;
+	struct ring_mark proven = {0};
 
 	if (ring->skipping || ring->held)
 		return 0;
@@ -238,52 +320,17 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 	 * A dead ring may have no mark: those of its life are forgotten (ring_set_dead()). Its writer may be a lap ahead
 	 * even so, if nothing was copied before it died.
 	 */
-	if (!proven_limit(ring, &proven))
+	if (!proven_limit(ring, &proven) && !is_set_back(ring))
 		return ring->dead && ring_is_lapped(ring) ? STEP_LAPPED : 0;
-	while (ring_mark_before(ring_cursor_mark(ring), proven)) {
-		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
-		struct ring_mark limit = proven;
-		bool whole, unproven;
+	while (ring_mark_before(ring_cursor_mark(ring), proven) || is_set_back(ring)) {
+		int r;
 
 		/* The sink had no room while the writer went on. */
 		if (ring_is_lapped(ring))
 			return STEP_LAPPED;
-		r = order_limit(ring, &limit, &unproven);
-		if (r || !ring_mark_before(ring_cursor_mark(ring), limit))
-			return r;
-		/* The whole packet is proven, and the writer has left it. */
-		whole = ring->cursor.sequence < limit.sequence ||
-			(ring->cursor.sequence < ring->writer.active && limit.offset == slot->final);
-		if (whole && (slot->damaged || slot->final < ring->cursor.offset)) {
-			r = ring_declare(ring, sink, ring->cursor.sequence + 1, 1, false, RING_GAP_DAMAGED);
-			if (r)
-				return r;
-			continue;
-		}
-		r = take_upto(ring, sink, whole ? slot->final : limit.offset, whole, unproven);
-		if (r == STEP_LAPPED && ring->cursor.offset == MPROF_PACKET_HEADER_BYTES) {
-			/*
-			 * No byte of the packet was taken yet. Its first timestamp may have been
-			 * loaded too early: follow the packet from its beginning again.
-			 */
-			ring_return_to(ring, ring->cursor.sequence);
-			return STEP_AGAIN;
-		}
-		if (r == STEP_OVERWRITTEN) {
-			r = ring_declare(ring, sink, ring->cursor.sequence + 1, 1, false, RING_GAP_DAMAGED);
-			if (r == 0)
-				continue;
-		}
+		r = take_packet(ring, sink, &proven);
 		if (r)
-			return r;
-		/* The first timestamp of a copied packet is certain: it is the reference (rule 2), also if it is older. */
-		if (ring->cursor.sequence + 1 == ring->writer.active) {
-			ring->reference.first = slot->first;
-			ring->reference.known = true;
-			ring->reference.guessed = false;
-		}
-		if (whole)
-			leave_packet(ring, slot);
+			return r == STEP_STILL ? 0 : r;
 	}
 	return 0;
 }

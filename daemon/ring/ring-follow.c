@@ -62,6 +62,7 @@ void ring_return_to(struct ring *ring, uint64_t sequence)
 
 		s->has_first = false;
 		s->final = 0;
+		s->back = 0;
 		s->damaged = false;
 		s->clock = false;
 	}
@@ -172,6 +173,7 @@ static int step_moved(struct ring *ring)
 	if (slot->damaged)
 		content = 0;
 	slot->final = content ? content : MPROF_PACKET_HEADER_BYTES;
+	slot->seen = ring->writer.seen;
 	if (!content)
 		ring->counters.bad_sizes++;
 	if (slot->final > ring->writer.seen)
@@ -219,6 +221,45 @@ static int emptied(struct ring *ring)
 }
 
 /*
+ * The writer has set the size of the active packet back to CONTENT bytes, or to fewer from which it came to CONTENT. It writes
+ * over events that were not copied yet, so the packet's bytes behind CONTENT will be a gap. A writer that orders no store may
+ * seem to do so where stores may be seen out of order. Return 0 or RING_E_GONE.
+ */
+static int set_back(struct ring *ring, struct ring_slot *slot, uint32_t content)
+{
+	bool declared;
+	int r = ring_order_load(ring, slot, &declared);
+
+	ring->proof.several_writers = true;
+	if (r || slot->back == ring->writer.active + 1 || !(declared || ring->dead))
+		return r;
+	slot->back = ring->writer.active + 1;
+	slot->back_to = content;
+	return 0;
+}
+
+/*
+ * Compare the header H of the active packet, which states CONTENT bytes, with what was seen before. Add a mark if the size seen
+ * before is confirmed (rule 3), and find out whether the writer has set the size back (rule 5). Return 0 or RING_E_GONE.
+ */
+static int size_check(struct ring *ring, struct ring_slot *slot, const struct ring_header *h, uint32_t content)
+{
+	const struct ring_header *candidate = &ring->writer.candidate;
+	uint32_t confirmed;
+
+	if (ring->writer.has_candidate && candidate->high == h->high && h->low > candidate->low) {
+		confirmed = mprof_packet_bytes(ring_header_bits(candidate));
+		mark_add(ring, ring->writer.active, confirmed);
+		ring->writer.confirmed = true;
+		if (confirmed < ring->writer.seen)
+			return set_back(ring, slot, confirmed);
+	}
+	if (content < ring->writer.seen && !ring_size_is_half(ring, h))
+		return set_back(ring, slot, content);
+	return 0;
+}
+
+/*
  * See how far the writer has come in the active packet, and add a mark if an earlier size is
  * confirmed (rules 2 and 3). Return STEP_*, or RING_E_GONE.
  */
@@ -245,15 +286,13 @@ static int step_active(struct ring *ring, uint64_t now)
 	if (!first_fresh(ring, slot, first, now))
 		return STEP_STILL;
 	r = first_check(ring, ring->writer.active, slot, first);
+	if (r == 0)
+		r = size_check(ring, slot, &h, content);
 	if (r)
 		return r;
 	if (content > ring->writer.seen) {
 		ring->writer.written += content - ring->writer.seen;
 		ring->writer.seen = content;
-	}
-	if (ring->writer.has_candidate && ring->writer.candidate.high == h.high && h.low > ring->writer.candidate.low) {
-		mark_add(ring, ring->writer.active, mprof_packet_bytes(ring_header_bits(&ring->writer.candidate)));
-		ring->writer.confirmed = true;
 	}
 	ring->writer.candidate = h;
 	ring->writer.has_candidate = true;

@@ -31,6 +31,15 @@ uint32_t ring_header_bytes(const struct ring_header *h, const struct ring_slot *
 	return mprof_packet_content_ok(content, slot->bytes) ? content : 0;
 }
 
+bool ring_size_is_half(const struct ring *ring, const struct ring_header *h)
+{
+	const uint32_t content = mprof_packet_bytes(ring_header_bits(h)), lap = 65536 / 8;
+
+	/* A recorder that empties the packet for its next use stores the low half first, too. */
+	return h->low == MPROF_PACKET_EMPTY_BITS ||
+	       (content + lap >= ring->writer.seen && content + lap <= ring->slots[ring->writer.slot].bytes);
+}
+
 bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value)
 {
 	uint8_t raw[2];

@@ -50,6 +50,11 @@ uint32_t ring_header_bits(const struct ring_header *h);
  * impossible.
  */
 uint32_t ring_header_bytes(const struct ring_header *h, const struct ring_slot *slot);
+/*
+ * Return whether the size in H, less than a size of the active packet that was seen before, may be half of a greater one: the
+ * writer has stored the low half and not yet the high half. If not, the writer has set the size back.
+ */
+bool ring_size_is_half(const struct ring *ring, const struct ring_header *h);
 bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value);
 /*
  * Load the header of SLOT into *H (rule 1). Return 0, RING_E_GONE, or STEP_STILL if the header

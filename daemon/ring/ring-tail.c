@@ -17,7 +17,9 @@ static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, 
 {
 	const uint32_t lap = 65536 / 8, stated = mprof_packet_bytes(ring_header_bits(h));
 
-	return ring->writer.seen > stated && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
+	return ring->writer.seen > stated && ring_size_is_half(ring, h) && stated + lap <= slot->bytes
+		       ? stated + lap
+		       : ring_header_bytes(h, slot);
 }
 
 /*
@@ -110,28 +112,13 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 }
 
 /*
- * Check packet SEQUENCE, which ends at the cursor. The writer may have died after it had changed the first bytes of the
- * slot for its next packet: all of packet SEQUENCE was copied before. Return as ring_copied_check().
- */
-static int whole_check(const struct ring *ring, uint64_t sequence)
-{
-	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
-	int r = ring_copied_check(ring, slot), there;
-
-	if (r != STEP_OVERWRITTEN)
-		return r;
-	there = ring_still_there(ring, sequence, slot, slot->first);
-	return there == STEP_LAPPED ? 0 : there ? there : r;
-}
-
-/*
  * Copy the tail of the packet at *AT up to offset END, and move *AT. Return as ring_copy_piece().
  */
 static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark *at, uint32_t end)
 {
 	/* A dead writer may have set the size back and come exactly to the cursor again. */
 	if (ring->dead && at->offset == end && at->sequence == ring->cursor.sequence && end == ring->cursor.offset)
-		return whole_check(ring, at->sequence);
+		return ring_copied_check(ring, &ring->slots[ring_slot_of(ring, at->sequence)]);
 	while (at->offset < end) {
 		uint32_t left = end - at->offset;
 		struct ring_chunk chunk = {
@@ -169,20 +156,23 @@ static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
 }
 
 /*
- * Return whether the writer of a dead ring ended packet SEQUENCE before the cursor: it has set the size back, so events
- * that it wrote after that lie before the cursor, and are not copied.
+ * Return whether the writer of a dead ring ended packet SEQUENCE with fewer bytes than were copied or seen before: it has set
+ * the size back, so events that it wrote after that, or before, are lost.
  */
-static bool ended_before_cursor(struct ring *ring, uint64_t sequence)
+static bool ended_with_less(struct ring *ring, uint64_t sequence)
 {
 	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
-	uint32_t end = slot->final;
+	uint32_t end = slot->final, seen = slot->seen;
 	struct ring_header h;
 
-	if (sequence != ring->cursor.sequence || slot->damaged)
+	if (sequence < ring->cursor.sequence || slot->damaged)
 		return false;
-	if (sequence == ring->writer.active && !ring_header_load(ring, slot, &h))
-		end = dead_end(ring, slot, &h);
-	return end && end < ring->cursor.offset;
+	if (sequence == ring->writer.active) {
+		seen = ring->writer.seen;
+		if (!ring_header_load(ring, slot, &h))
+			end = dead_end(ring, slot, &h);
+	}
+	return end && (end < seen || (sequence == ring->cursor.sequence && end < ring->cursor.offset));
 }
 
 int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ring_mark *at)
@@ -199,7 +189,7 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 
 		if (r == 0)
 			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);
-		if (r == 0 && dead && ended_before_cursor(ring, at->sequence) && !tail_lost(sink, at))
+		if (r == 0 && dead && ended_with_less(ring, at->sequence) && !tail_lost(sink, at))
 			return RING_E_FULL;
 		/* The rest of the packet at the cursor is lost. The cursor goes behind it. */
 		if (r == STEP_OVERWRITTEN)

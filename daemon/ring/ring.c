@@ -22,12 +22,15 @@
  *     that two later events have begun, and a single writer nests at most one event in another (a GC
  *     event). The bytes are loaded after that proof, and count and first timestamp again after the
  *     bytes; if either has changed, the copy is dropped.
- *  5. All bytes that the cursor passes without handing them over are declared as a gap. If a faulty writer
- *     has set a packet's size back and written over bytes before the cursor, the bytes there are not those
- *     that were copied (ring_sum()): the rest of the packet is a gap.
+ *  5. All bytes that the cursor passes without handing them over are declared as a gap.
+ *  6. A size of a packet never falls, but by half of a size (ring_size_is_half()). If one falls otherwise, a
+ *     faulty writer has set it back, or several writers write at once: the rest of the packet is a gap. A
+ *     fall that may be half of a size counts when a mark confirms it, or the writer leaves the packet with it.
+ *     If no load showed the fall, and the writer has written over bytes before the cursor, the bytes there
+ *     are not those that were copied (ring_sum()): the rest of the packet is a gap, too.
  *
- * tests/model checks these rules against a writer that makes its stores one by one, and
- * tests/unit/test-ring-set-back.c the last sentence of rule 5: the model has no size that falls.
+ * tests/model checks these rules against a writer that makes its stores one by one, also that its sizes
+ * seem never to fall. tests/unit/test-ring-set-back.c has the writers that do what rule 6 forbids.
  */
 #include "ring-state.h"
 

@@ -42,6 +42,15 @@
  * a machine without an atomic 8-byte store, the recorder stores count and low half at once, then the
  * high half. So the low half 240 with a high half that is not 0 is a size, or a packet that is being
  * emptied. (Until November 2026 such a recorder set the first timestamp to 0 before the size 240.)
+ *
+ * While a packet keeps its count and its first timestamp, its size never falls, except to 240 as above, and for the moment
+ * between the stores of its two halves: the size is then 65,536 bits too small. A reader takes a size that falls otherwise for
+ * events that are lost, and declares the rest of the packet lost. It cannot see
+ *
+ *  - a size that falls and grows to the same value or beyond between two of its loads, unless bytes are written over that it
+ *    copied last before;
+ *  - in a packet of more than 8 KiB, a size that falls by at most 8 KiB and changes no more before the writer is dead: it looks
+ *    as half of a size. The bytes behind it, up to 8 KiB, are then unproven, and what is no event of them is cut.
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H

@@ -111,6 +111,10 @@ class Ring:
             ends.set()
             writer.join()
 
+    def put_size(self):
+        """Store the size of the current packet, which the test has changed."""
+        self._put(self.sequence % len(self.rooms), 26, struct.pack("<I", self.used * 8))
+
     def _put(self, slot, at, data):
         os.pwrite(self.file.fileno(), data, sum(self.rooms[:slot]) + at)
 

@@ -230,6 +230,31 @@ class Tails(daemons.Case):
             self.assertEqual(served, [time for it in times for time in it])
             self.assertEqual(self.d.domain(f"back-{first}")["streams"][0]["lost_packets"], 0)
 
+    def test_size_set_back(self):
+        """A guest sets the size of a packet back, but not behind the bytes that were copied, and goes on: each answer says what is lost."""
+        self.d.start()
+        with daemons.Ring(f"{self.d.rings}/web.ctf", size=16384) as ring:
+            ring.add(1)
+            self.d.wait_archived(ring, "web", 20)
+            ring.used -= 3 * 17  # one more event was not seen, at most
+            ring.put_size()
+            (gap,) = self.d.wait(lambda: self.d.gaps("web"))
+            self.assertEqual((gap["kind"], gap["reason"], gap["packets"], gap["after_sequence"]), ("lost", "damaged", 1, 0))
+            self.assertEqual(self.d.ask("/v1/domains/web/trace")[1]["Mprof-Lost-Packets"], "1")
+            ring.add_packet()
+            self.d.wait_archived(ring, "web", 25)
+        self.d.wait_ended("web")
+        (stream,) = self.d.domain("web")["streams"]
+        self.assertEqual((stream["lost_packets"], stream["several_writers"]), (1, True))
+        served = daemons.events_of(self.d.trace("web"))
+        self.assertTrue(set(served) <= set(ring.written))
+        self.assertEqual(served[-1], ring.written[-1])
+        for trace in "web", "capture:1":
+            done = subprocess.run(
+                [program("mprofctl"), "--host", f"unix:{self.d.socket}", "fetch", trace, "-o", "back.ctf"], capture_output=True, text=True
+            )
+            self.assertIn("lost", done.stderr)
+
     def test_none(self):
         """Proven bytes get no mark: another capture of the run, and a file with the same bytes."""
         self.web()

@@ -11,7 +11,7 @@
  *   2. whatever the reader accepts ends at the end of an event, and bears the incarnation's true first timestamp;
  *   3. the cursor leaves a packet only if all of it was accepted, or a gap was declared, and the number of a packet that is accepted
  *      after a gap is the true one (modulo M where M packets or more went by);
- *   4. one writer alone is never taken for several;
+ *   4. one writer alone is never taken for several, nor for one that sets a size back;
  *   5. of a dead guest nothing is missing that it had written in full before the event that its death cut short;
  *   6. an accepted event that names an interned text has this text before it in its own packet;
  *   7. an event that an interrupt recorded in the middle of another one is in the ring when the recorder is idle.
@@ -581,6 +581,7 @@ byte curseq, curat;	  /* everything before it was accepted or declared lost ... 
 byte curfirst;		  /* ... and its packet's first timestamp, where something of it was accepted */
 
 /* Of each slot: */
+byte peak;	/* the largest size of the active packet that was seen */
 byte seen[N];	/* count seen last */
 byte first[N];	/* 1 + first timestamp of the incarnation that is followed; 0 = not known */
 byte before[N]; /* the same of the incarnation before it */
@@ -701,6 +702,7 @@ inline return_to(seq)
 	FORGET_SETTLED;
 	cand = false; candhigh = 0; candlow = 0;
 	sawempty = false;
+	peak = 0;
 	ref = 0
 }
 
@@ -714,10 +716,11 @@ inline follow_from(seq)
 	FORGET_SETTLED;
 	cand = false; candhigh = 0; candlow = 0;
 	sawempty = false;
+	peak = 0;
 	ref = 0;
 	act = seq;
 	if
-	:: curseq == act && curat > 0 -> first[act % N] = curfirst
+	:: curseq == act && curat > 0 -> first[act % N] = curfirst; peak = curat
 	:: else
 	fi
 }
@@ -891,10 +894,18 @@ look:
 		mark(act, SIZE);
 #else
 		if
-		:: cand && candhigh == hhigh && hlow > candlow -> mark(act, candhigh * R + candlow)
+		:: cand && candhigh == hhigh && hlow > candlow ->
+			assert(UNPROVEN || candhigh * R + candlow >= peak); /* claim 4: no confirmed size falls */
+			mark(act, candhigh * R + candlow)
 		:: else
 		fi;
 #endif
+		/* Nor does one that no half of a size explains. */
+		assert(UNPROVEN || SIZE >= peak || hlow == 0 || (SIZE + R >= peak && SIZE + R <= CAP));
+		if
+		:: SIZE > peak -> peak = SIZE
+		:: else
+		fi;
 		cand = true; candhigh = hhigh; candlow = hlow;
 		stamp = 0;
 		FORGET_HEADER;
@@ -943,6 +954,7 @@ moved:	/* ring-follow.c step_moved: the final size of the packet that the writer
 			fi
 		:: else
 		fi;
+		assert(UNPROVEN || to >= peak); /* claim 4: a packet is not left with less than it had */
 		final[slot] = to;
 		to = 0;
 		mark(act, final[slot]);
@@ -954,6 +966,7 @@ moved:	/* ring-follow.c step_moved: the final size of the packet that the writer
 		stamp = 0;
 		cand = false; candhigh = 0; candlow = 0;
 		sawempty = false;
+		peak = 0;
 		act++;
 		before[nextslot] = first[nextslot];
 		first[nextslot] = 0;

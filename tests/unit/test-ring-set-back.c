@@ -110,7 +110,7 @@ static void test_healthy(void)
 
 /*
  * The size of packet 2 falls to the cursor, and the writer leaves the packet. It dies after it changed the size and the
- * first timestamp of the slot for packet 4: the events of packet 2 are copied, and not lost.
+ * first timestamp of the slot for packet 4: one gap, and all other events come.
  */
 static void test_reused(void)
 {
@@ -134,14 +134,118 @@ static void test_reused(void)
 	ring_set_dead(&g.ring, true);
 	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
-	CHECK_EQ_UINT(g.n_gaps, 0);
+	CHECK_EQ_UINT(g.n_gaps, 1); /* of the two events that were taken back */
 	CHECK_EQ_UINT(g.handed + g.tail, (56 + 5 + 28) * GUEST_EVENT);
+}
+
+/*
+ * Let the guest set the size of a packet with room for ROOM bytes back by BACK events, fewer than are not copied yet, and go on with
+ * new ones. The next poll shows it, or the one after that, where the size may have been stored by half.
+ */
+static void set_back_ahead(uint32_t room, uint32_t back)
+{
+	struct ring_mark at = {0};
+	uint32_t copied, back_to;
+
+	guest_new(&g, 4, room);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_write_to(&g, 1, 4);
+	guest_watch(&g, 4);
+	write_events(back, 0); /* the reader sees the last of them, and copies none */
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	copied = g.ring.cursor.offset;
+	g.used -= back * GUEST_EVENT;
+	CHECK(g.used >= copied);
+	guest_size(&g, g.sequence, g.used);
+	back_to = g.used;
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	guest_watch(&g, 1);
+	CHECK(g.ring.proof.several_writers);
+	if (CHECK_EQ_UINT(g.n_gaps, 1)) {
+		CHECK_EQ_UINT(g.gaps[0].after_sequence, 1);
+		CHECK_EQ_UINT(g.gaps[0].after_offset, back_to);
+		CHECK_EQ_UINT(g.gaps[0].next_sequence, 2);
+		CHECK_EQ_INT(g.gaps[0].reason, RING_GAP_DAMAGED);
+	}
+	/* The next packet is whole. */
+	guest_write_to(&g, 3, 2);
+	guest_watch(&g, 3);
+	ring_set_dead(&g.ring, true);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	CHECK_EQ_UINT(g.n_gaps, 1);
+}
+
+static void test_ahead(void)
+{
+	for (uint32_t back = 1; back < 3; back++) {
+		set_back_ahead(SMALL, back);
+		set_back_ahead(LARGE, back);
+	}
+}
+
+/* The size falls, and the guest is lost before it writes again, or leaves the packet at once. */
+static void test_ahead_dead(void)
+{
+	for (uint32_t turns = 0; turns < 2; turns++) {
+		struct ring_mark at = {0};
+
+		guest_new(&g, 4, SMALL);
+		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+		guest_watch(&g, 10);
+		g.used -= GUEST_EVENT;
+		guest_size(&g, g.sequence, g.used);
+		if (turns) {
+			guest_turn(&g);
+			write_events(3, 0);
+		}
+		ring_set_dead(&g.ring, true);
+		CHECK_EQ_INT(guest_poll(&g), 0);
+		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+		CHECK_EQ_UINT(g.n_gaps, 1);
+	}
+}
+
+/*
+ * Histories in which the events that the guest takes back are lost, also if they were not copied yet. The reader polls
+ * while the size is less, and once more when it has grown.
+ */
+static void test_lost(void)
+{
+	for (uint64_t history = 0; history < HISTORIES && !check_count()->failed; history++) {
+		const bool large = history % 4 == 0;
+		struct ring_mark at = {0};
+		uint64_t time;
+
+		state = history;
+		guest_new(&g, 4 + draw(3), large ? LARGE : SMALL);
+		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+		write_events(2 + draw(30), 1);
+		time = g.time;
+		set_back(4);
+		if (g.used <= MPROF_PACKET_HEADER_BYTES + GUEST_EVENT || g.used + 2 * GUEST_EVENT >= g.room)
+			continue;
+		g.time = time;
+		CHECK_EQ_INT(guest_poll(&g), 0);
+		guest_watch(&g, 1);
+		write_events(draw(30), 1 + draw(4));
+		ring_set_dead(&g.ring, true);
+		CHECK_EQ_INT(guest_poll(&g), 0);
+		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+		if (!CHECK(g.n_gaps > 0))
+			fprintf(stderr, "history %llu: no gap\n", (unsigned long long)history);
+	}
 }
 
 int main(void)
 {
 	CHECK_RUN(test_healthy);
 	CHECK_RUN(test_set_back);
+	if (!RING_SETTLE) { /* the guest's packets declare nothing */
+		CHECK_RUN(test_ahead);
+		CHECK_RUN(test_lost);
+	}
+	CHECK_RUN(test_ahead_dead);
 	if (!RING_SETTLE) /* where bytes settle first, the cursor is not so far when the writer dies */
 		CHECK_RUN(test_reused);
 	ring_detach(&g.ring);
