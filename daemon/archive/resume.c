@@ -52,6 +52,23 @@ static int drop_dangling(struct archive_writer *w, int64_t stream)
 }
 
 /*
+ * Store the last bytes of row ID in *RESUME, whose position is the row's end. If the row is damaged, store none: whoever reads
+ * the row reports it.
+ */
+static int last_bytes(struct archive_writer *w, int64_t id, struct archive_resume *resume)
+{
+	struct stored_row row = {0};
+	int r = writer_read_row(w, id, &row);
+
+	if (r == 0 && row.offset + row.length == resume->offset) {
+		resume->n_last = row.length < sizeof(resume->last) ? row.length : (uint32_t)sizeof(resume->last);
+		memcpy(resume->last, row.data + row.length - resume->n_last, resume->n_last);
+	}
+	statement_resetp(&row.statement);
+	return r == ARCHIVE_E_DAMAGED ? 0 : r;
+}
+
+/*
  * Set the position in *RESUME: from the newest packet (HAS_PACKET), or from a gap (HAS_GAP) whose
  * next packet is BEHIND_GAP.
  */
@@ -83,6 +100,8 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 		resume->sequence = behind_gap;
 		resume->offset = MPROF_PACKET_HEADER_BYTES;
 	}
+	if (resume->offset > MPROF_PACKET_HEADER_BYTES && strcmp(resume->state, "ended") != 0)
+		return last_bytes(w, end.id, resume);
 	return 0;
 }
 

@@ -151,6 +151,7 @@ struct store *archive_writer_store(struct archive_writer *w);
  * The position of one stream in the archive, for a collector that starts. Strings are borrowed
  * during the callback.
  */
+#define ARCHIVE_RESUME_BYTES 128u
 struct archive_resume {
 	int64_t run;
 	int64_t stream;			 /* 0 = the run has no stream in the archive */
@@ -166,6 +167,9 @@ struct archive_resume {
 	uint64_t sequence; /* packet of the next byte to archive */
 	/* Offset of that byte: the last chunk end, or 30 in the packet behind a complete packet or a gap. */
 	uint32_t offset;
+	/* The N_LAST bytes before that offset, if the packet is not complete and the run has not ended; 0 = not known. */
+	uint8_t last[ARCHIVE_RESUME_BYTES];
+	uint32_t n_last;
 	uint64_t last_sequence;	  /* newest packet in the archive */
 	uint64_t first_timestamp; /* first timestamp of that packet */
 	uint64_t last_real;	  /* when that packet's last byte was copied, CLOCK_REALTIME ns */

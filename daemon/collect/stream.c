@@ -349,6 +349,8 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 			.last_sequence = resume->last_sequence,
 			.first_timestamp = resume->first_timestamp,
 			.last_mono = resume->last_mono,
+			.last = resume->last,
+			.n_last = resume->n_last,
 		};
 	r = label && !stream->label ? -ENOMEM
 				    : ring_attach(&stream->ring, memory, bytes, any ? &at : NULL, dead, fault);

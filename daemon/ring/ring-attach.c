@@ -138,6 +138,8 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 	ring->cursor.sequence = resume->sequence;
 	ring->cursor.offset = resume->offset;
 	ring->cursor.first = resume->first_timestamp;
+	ring->cursor.summed = (uint16_t)resume->n_last;
+	ring->cursor.sum = ring_sum(resume->last, resume->n_last);
 	ring->restart.at_least = newest - resume->last_sequence >= 65536 || (!known && ring_count_may_wrap(ring, gone));
 	oldest = newest - sweep->history;
 	if (oldest > ring->cursor.sequence) {

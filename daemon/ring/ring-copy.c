@@ -71,11 +71,7 @@ static int order_limit(struct ring *ring, struct ring_mark *limit, bool *unprove
 	return r || declared ? r : ring_final_again(ring, ring->cursor.sequence);
 }
 
-/*
- * Return a sum of the N bytes at BYTES. A writer can find two contents with the same sum; it then loses events of its
- * own ring only.
- */
-static uint64_t ring_sum(const uint8_t *bytes, uint32_t n)
+uint64_t ring_sum(const uint8_t *bytes, uint32_t n)
 {
 	uint64_t sum = n;
 

@@ -91,6 +91,11 @@ int ring_step(struct ring *ring, uint64_t now);
  */
 int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence, struct ring_chunk *chunk);
 /*
+ * Return a sum of the N bytes at BYTES. A writer can find two contents with the same sum; it then loses events of its
+ * own ring only.
+ */
+uint64_t ring_sum(const uint8_t *bytes, uint32_t n);
+/*
  * Check that the bytes before the cursor, which is in the packet in SLOT, are still those that were copied. Return 0,
  * STEP_OVERWRITTEN or RING_E_GONE.
  */

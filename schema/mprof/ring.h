@@ -48,7 +48,7 @@
  * events that are lost, and declares the rest of the packet lost. It cannot see
  *
  *  - a size that falls and grows to the same value or beyond between two of its loads, unless bytes are written over that it
- *    copied last before;
+ *    copied last before (the 128 last ones, or those of the last piece that it archived, if mprofd was down);
  *  - in a packet of more than 8 KiB, a size that falls by at most 8 KiB and changes no more before the writer is dead: it looks
  *    as half of a size. The bytes behind it, up to 8 KiB, are then unproven, and what is no event of them is cut.
  */

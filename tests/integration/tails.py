@@ -255,6 +255,25 @@ class Tails(daemons.Case):
             )
             self.assertIn("lost", done.stderr)
 
+    def test_size_set_back_while_down(self):
+        """While mprofd is down, a guest sets the size of a packet back, and writes over bytes that were copied, and more."""
+        self.d.start()
+        with daemons.Ring(f"{self.d.rings}/web.ctf", size=65536) as ring:
+            ring.add(1)
+            self.d.wait_archived(ring, "web", 20)
+            self.d.kill_collector()
+            ring.used = START + 10 * 17
+            ring.put_size()
+            ring.add(20)
+            self.d.start_collector()
+
+            def gaps():
+                ring.add(1)
+                return self.d.gaps("web")
+
+            (gap,) = self.d.wait(gaps)
+            self.assertEqual((gap["kind"], gap["reason"], gap["packets"], gap["after_sequence"]), ("lost", "damaged", 1, 0))
+
     def test_none(self):
         """Proven bytes get no mark: another capture of the run, and a file with the same bytes."""
         self.web()

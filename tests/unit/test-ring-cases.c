@@ -402,8 +402,11 @@ static void test_numbers_below_zero(void)
 	 */
 	guest_new(&g, 16, SMALL);
 	guest_jump(&g, 65541, 12);
-	resume = (struct ring_resume){5, 30 + 10 * GUEST_EVENT, 5, mprof_load64(guest_packet(&g, 65541) + 30),
-				      (int64_t)clock_mono()};
+	resume = (struct ring_resume){.sequence = 5,
+				      .offset = 30 + 10 * GUEST_EVENT,
+				      .last_sequence = 5,
+				      .first_timestamp = mprof_load64(guest_packet(&g, 65541) + 30),
+				      .last_mono = (int64_t)clock_mono()};
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
 	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 65541 - 15, true, RING_GAP_RESTART);
@@ -1450,8 +1453,11 @@ static void test_resume_renewed(void)
 	/* The same for a ring in its first lap. */
 	guest_new(&g, 4, LARGE);
 	guest_write_to(&g, 1, 12);
-	resume = (struct ring_resume){1, 30 + 10 * GUEST_EVENT, 1, mprof_load64(guest_packet(&g, 1) + 30),
-				      (int64_t)clock_mono()};
+	resume = (struct ring_resume){.sequence = 1,
+				      .offset = 30 + 10 * GUEST_EVENT,
+				      .last_sequence = 1,
+				      .first_timestamp = mprof_load64(guest_packet(&g, 1) + 30),
+				      .last_mono = (int64_t)clock_mono()};
 	resume_poll(&resume, 0);
 	guest_format(&g);
 	guest_write_to(&g, 1, 12);

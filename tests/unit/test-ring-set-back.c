@@ -237,6 +237,54 @@ static void test_lost(void)
 	}
 }
 
+/*
+ * While mprofd is down, the guest sets the size back by 5 of 10 events, and writes EVENTS others. The archive knows the last
+ * bytes that were copied.
+ */
+static void set_back_down(uint32_t room, uint32_t events, bool faulty, bool dead)
+{
+	struct ring_resume resume = {0};
+	uint8_t last[3 * GUEST_EVENT];
+	struct ring_mark at = {0};
+
+	guest_new(&g, 4, room);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 10);
+	resume.offset = g.ring.cursor.offset;
+	resume.first_timestamp = g.ring.cursor.first;
+	resume.last_mono = (int64_t)clock_mono();
+	resume.last = memcpy(last, guest_packet(&g, 0) + resume.offset - sizeof(last), sizeof(last));
+	resume.n_last = sizeof(last);
+	if (faulty) {
+		g.used -= 5 * GUEST_EVENT;
+		guest_size(&g, 0, g.used);
+	}
+	write_events(events, 0);
+	CHECK_EQ_INT(guest_attach(&g, &resume, dead), 0);
+	if (dead)
+		ring_set_dead(&g.ring, true);
+	else
+		guest_watch(&g, 4);
+	g.started = false;
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, dead, &at), 0);
+	CHECK_EQ_UINT(g.n_gaps, faulty);
+}
+
+static void test_down(void)
+{
+	for (uint32_t events = 0; events < 8; events++) {
+		for (uint32_t dead = 0; dead < 2; dead++) {
+			set_back_down(SMALL, events, true, dead);
+			set_back_down(SMALL, events, false, dead);
+			set_back_down(LARGE, events, false, dead);
+		}
+		set_back_down(LARGE, events, true, false);
+		if (events >= 3) /* at the cursor again: no half of a size */
+			set_back_down(LARGE, events, true, true);
+	}
+}
+
 int main(void)
 {
 	CHECK_RUN(test_healthy);
@@ -244,6 +292,7 @@ int main(void)
 	if (!RING_SETTLE) { /* the guest's packets declare nothing */
 		CHECK_RUN(test_ahead);
 		CHECK_RUN(test_lost);
+		CHECK_RUN(test_down);
 	}
 	CHECK_RUN(test_ahead_dead);
 	if (!RING_SETTLE) /* where bytes settle first, the cursor is not so far when the writer dies */

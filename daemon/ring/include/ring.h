@@ -100,7 +100,10 @@ struct ring_resume {
 	uint64_t last_sequence;
 	uint64_t first_timestamp; /* first timestamp of packet LAST_SEQUENCE */
 	int64_t last_mono;	  /* when that packet was copied, CLOCK_MONOTONIC ns; negative = before this boot */
+	const uint8_t *last;	  /* the N_LAST bytes before OFFSET, at most RING_SUMMED_MAX; 0 = not known */
+	uint32_t n_last;
 };
+#define RING_SUMMED_MAX 128u
 
 /* A position: OFFSET in packet SEQUENCE. */
 struct ring_mark {
@@ -157,7 +160,6 @@ struct ring_counters {
  * SUM is the sum (ring_sum()) of the SUMMED bytes before the cursor, as they were copied; SUMMED is 0 if they are not
  * known, and at most RING_SUMMED_MAX.
  */
-#define RING_SUMMED_MAX 128u
 struct ring_cursor {
 	uint64_t sequence;
 	uint32_t offset;
