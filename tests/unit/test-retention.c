@@ -116,7 +116,7 @@ static void test_full_again_and_again(void)
 	if (!disk_init(&d, 2 * MIB, 2 * MIB))
 		return;
 	archive_writer_level(d.f.w, -7);
-	for (unsigned i = 0; i < 400 && fulls < 12; i++) {
+	for (unsigned i = 0; i < 200 && fulls < 6; i++) {
 		r = flush(&d, 64);
 		if (r == 0)
 			continue;
@@ -129,7 +129,7 @@ static void test_full_again_and_again(void)
 		CHECK(fixture_number(&d.f, "SELECT count(*) FROM chunks") > 64);
 		CHECK_EQ_INT(flush(&d, 64), 0);
 	}
-	CHECK(fulls == 12);
+	CHECK(fulls == 6);
 	CHECK(fixture_integrity(&d.f));
 	disk_deinit(&d);
 }
@@ -142,7 +142,7 @@ static void test_never_full(void)
 	if (!disk_init(&d, 2 * MIB, 2 * MIB))
 		return;
 	archive_writer_level(d.f.w, -7);
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 60; i++) { /* four times what the disk holds */
 		if (!CHECK_EQ_INT(flush(&d, 64), 0))
 			break;
 		retention_run(&d.retention);
@@ -212,7 +212,7 @@ static void test_no_reserve(void)
 
 	if (!disk_init(&d, 2 * MIB, 0))
 		return;
-	for (unsigned i = 0; i < 100; i++) {
+	for (unsigned i = 0; i < 60; i++) {
 		CHECK_EQ_INT(flush(&d, 64), 0);
 		retention_run(&d.retention);
 	}
@@ -322,7 +322,7 @@ static void test_room_before_readers(void)
 	if (!disk_init(&d, 2 * MIB, 2 * MIB) || !CHECK_EQ_INT(hold(&d, &fd), 0))
 		return;
 	archive_writer_level(d.f.w, -7);
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 60; i++) {
 		if (!CHECK_EQ_INT(flush(&d, 64), 0))
 			break;
 		retention_run(&d.retention);
