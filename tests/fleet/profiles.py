@@ -93,7 +93,7 @@ class Profiles(fleethost.Case):
         """A forwarder that is killed while it sends goes on with the part that it had chosen, though the profile has grown."""
         host, _, offer, path = self.profiled()
         capture, own = host.capture("web"), host.get(f"{path}/data")
-        host.fleet(rate="rate = 200KB\n")
+        host.fleet(rate="rate = 20KB\n")
         host.start_forwarder()
         host.wait(lambda: os.path.exists(f"{host.root}/own/memory-part"))
         host.kill_forwarder()

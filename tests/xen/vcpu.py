@@ -87,6 +87,11 @@ class Vcpu(sim.Case):
 
         d.wait(enough)
 
+    def helper(self, d):
+        with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/children", encoding="utf-8") as f:
+            (helper,) = f.read().split()
+        return int(helper)
+
     def asked(self):
         return os.path.exists(os.path.join(self.directory, "vcpu-asked"))
 
@@ -107,7 +112,7 @@ class Off(Vcpu):
         self.begin(self.guest(5, "db"), "running")
         self.begin(self.guest(6, "web"), "running")
         self.stream(d, "web")
-        self.assertEqual([s["stream"] for s in d.domain("db")["streams"]], [0])
+        self.assertEqual([s["stream"] for s in self.attached(d, "db")["streams"]], [0])
 
 
 class States(Vcpu):
@@ -285,7 +290,7 @@ class Hostile(Vcpu):
         d.wait(lambda: "vCPUs cannot be recorded" in d.said())
         d.advance(2)
         self.assertEqual(d.said().count("vCPUs cannot be recorded"), 1)
-        self.assertEqual([s["stream"] for s in d.domain("none")["streams"]], [0])
+        self.assertEqual([s["stream"] for s in self.attached(d, "none")["streams"]], [0])
 
     def test_name_is_taken(self):
         """A guest that calls a stream vcpu has another number."""
@@ -317,7 +322,8 @@ class Ends(Vcpu):
         self.assertEqual({s["stream"] for s in capture["streams"]}, {0, NUMBER})
         rows = self.rows(d, f"/v1/captures/{capture['id']}/trace?stream={NUMBER}")
         ends = [int(row["time_ns"]) for row in rows if row["event"] == "duration"]
-        self.assertGreater(max(ends), at + AHEAD - 2 * sim.SECOND)
+        late = max(sim.launcher.delayed(pid) for pid in (d.collector.pid, self.helper(d)))
+        self.assertTrue(max(ends) > at + AHEAD - 2 * sim.SECOND or late > 1, (max(ends), at, late))
         self.assertEqual(d.gaps("web", f"&stream={NUMBER}"), [])
 
     def test_reused(self):
@@ -408,9 +414,7 @@ class Ends(Vcpu):
         guest = self.guest(5, "web")
         writer = self.begin(guest, "running")
         self.stream(d, "web")
-        with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/children", encoding="utf-8") as f:
-            (helper,) = f.read().split()
-        os.kill(int(helper), 9)
+        os.kill(self.helper(d), 9)
         d.wait(lambda: "The helper process" in d.said())
         writer.close()
         guest.destroy()
