@@ -66,7 +66,11 @@ test("access: a token for web* shows these guests alone, without buttons that ch
 	await row(page, "web-3").waitFor();
 	await captureRows(page, "web-1").waitFor();
 	equal((await page.locator(".guests .name").allInnerTexts()).sort(), ["web-1", "web-2", "web-3"], "guests");
-	equal((await page.locator(".captures .name").allInnerTexts()).sort(), ["web-1", "web-2"], "captures");
+	await becomes(
+		async () => (await page.locator(".captures .name").allInnerTexts()).sort(),
+		["web-1", "web-2"],
+		"captures",
+	);
 	equal(await changes(page).allInnerTexts(), [], "buttons that change something");
 	equal(await page.getByRole("button", {name: /^Context/}).count(), 0, "buttons for a context");
 	await t.accessible(page);
@@ -91,9 +95,8 @@ test("access: buttons appear where write and context allow", async (t) => {
 	const page = await signedIn(t, host, await makeToken(host, "some", "read=*;context=d?;write=web-[0-9]"));
 	const [web, db] = [captureRows(page, "web-1"), captureRows(page, "db")];
 
-	await web.waitFor();
-	equal(await web.getByRole("button").allInnerTexts(), ["Pin", "Note", "Delete"], "buttons of web-1");
-	equal(await db.getByRole("button").allInnerTexts(), ["Context"], "buttons of db");
+	await becomes(() => web.getByRole("button").allInnerTexts(), ["Pin", "Note", "Delete"], "buttons of web-1");
+	await becomes(() => db.getByRole("button").allInnerTexts(), ["Context"], "buttons of db");
 	/* A pinned capture is seen to be pinned where no button says so. */
 	const [{id}] = (await host.get("/v1/captures")).captures.filter((it) => it.domain === "db");
 	await fetch(`${host.url}/v1/captures/${id}`, {
@@ -159,8 +162,8 @@ test("access: a memory profile has no buttons that change it where write does no
 	]) {
 		const page = await signedIn(t, host, await makeToken(host, "some", scopes), `/#memtrace=${id}`);
 		await profiled(page);
-		equal(await shown(page), wanted, `buttons with ${scopes}`);
-		equal(await who(page).innerText(), "some");
+		await becomes(() => shown(page), wanted, `buttons with ${scopes}`);
+		await becomes(() => who(page).innerText(), "some", "the name");
 		await t.accessible(page);
 		await t.look(page, `access-memory-${wanted.length}`);
 		await page.goto(`${host.https}/#`);
@@ -191,7 +194,7 @@ test("access: a revoked token shows the sign-in above a live picture, which then
 	await t.look(page, "access-ended");
 	/* The picture is there, and connections are not. */
 	ok(await box(page), "the picture");
-	equal(await page.evaluate(() => sources.filter((it) => it.readyState !== 2).length), 0, "open connections");
+	await becomes(() => page.evaluate(() => sources.filter((it) => it.readyState !== 2).length), 0, "open connections");
 	const still = await camera(page);
 	await signIn(page, (await makeToken(host, "alice")).text);
 	await dialog(page).waitFor({state: "detached"});
@@ -239,7 +242,7 @@ test("access: who signs out sees nothing any more, and every connection ends", a
 	await signOut(page);
 	await dialog(page).getByRole("status").filter({hasText: "You have signed out."}).waitFor();
 	equal(await page.locator("#page").evaluate((it) => it.childElementCount), 0, "parts of the page");
-	equal(await page.evaluate(() => sources.filter((it) => it.readyState !== 2).length), 0, "open connections");
+	await becomes(() => page.evaluate(() => sources.filter((it) => it.readyState !== 2).length), 0, "open connections");
 	await t.accessible(page);
 	/* The server has forgotten the session, so the old cookie is worth nothing. */
 	const answer = await fetch(`${host.url}/v1/session`, {headers: {Cookie: `${name}=${value}`}});

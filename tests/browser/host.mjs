@@ -300,10 +300,7 @@ test("host: the keyboard alone takes, pins, notes and deletes captures", async (
 	await page.keyboard.press("Tab");
 	await page.keyboard.press("Enter");
 	await capture.getByText("slow <b>again").waitFor();
-	equal(
-		(await status()).map((c) => c.note),
-		["slow <b>again"],
-	);
+	await becomes(async () => (await status()).map((c) => c.note), ["slow <b>again"], "the notes");
 	await capture.getByRole("button", {name: /^Delete/}).focus();
 	await page.keyboard.press("Enter");
 	await page.getByRole("dialog", {name: /^Delete this capture of one/}).waitFor();
@@ -312,7 +309,7 @@ test("host: the keyboard alone takes, pins, notes and deletes captures", async (
 	await capture.getByRole("button", {name: /^Delete/}).click();
 	await page.getByRole("dialog").getByRole("button", {name: "Delete"}).click();
 	await page.getByText("None yet: one is taken").waitFor();
-	equal((await status()).length, 0);
+	await becomes(async () => (await status()).length, 0, "how many captures are left");
 	await becomes(
 		() => page.locator("#captures-title").evaluate((element) => element === document.activeElement),
 		true,

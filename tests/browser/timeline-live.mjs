@@ -2,8 +2,6 @@
 import {becomes, equal, ok, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
-const SLOW_MS = 60000; /* the page fetches megabytes and builds a model */
-
 const loaded = (page) =>
 	page.evaluate(() => {
 		const {session} = document.getElementById("page").timeline;
@@ -114,7 +112,7 @@ test(
 		const host = await t.host();
 		const guest = host.guest("busy", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "1500000");
 		await guest.ended;
-		await until(async () => (await host.domain("busy"))?.state === "ended", SLOW_MS);
+		await until(async () => (await host.domain("busy"))?.state === "ended");
 		const page = await opened(t, host, "#domain=busy");
 
 		/*
@@ -150,10 +148,10 @@ test(
 		for (let i = 0; i < 30; i++) await page.keyboard.press("+");
 		await page.keyboard.press("Home");
 		const {start} = await camera(page);
-		await until(async () => BigInt((await loaded(page)).from) <= start, SLOW_MS);
+		await until(async () => BigInt((await loaded(page)).from) <= start);
 		ok(await page.evaluate(() => document.getElementById("page").timeline.session.paused), "following waits");
 		await page.evaluate(() => document.getElementById("page").timeline.session.pause(false));
-		await until(async () => (await loaded(page)).from === newest.from, SLOW_MS);
+		await until(async () => (await loaded(page)).from === newest.from);
 		ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
 	},
 );
@@ -241,7 +239,7 @@ test("timeline: the page loads a run that is too long for one model slice by sli
 	const host = await t.host();
 	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");
 	await guest.ended;
-	await until(async () => (await host.domain("long"))?.state === "ended", SLOW_MS);
+	await until(async () => (await host.domain("long"))?.state === "ended");
 	const page = await opened(t, host, "#domain=long");
 	const newest = await loaded(page);
 	const whole = await camera(page);
@@ -278,7 +276,7 @@ test("timeline: the page loads a run that is too long for one model slice by sli
 		),
 	);
 	release();
-	await until(async () => BigInt((await loaded(page)).from) <= whole.start, SLOW_MS);
+	await until(async () => BigInt((await loaded(page)).from) <= whole.start);
 	await page.unroute(/\/trace\?/);
 	await settled(page);
 	const now = await camera(page);
