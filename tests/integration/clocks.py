@@ -94,10 +94,10 @@ class Clocks(Shifted):
             d.wait_archived(ring, "runs", 50)
             self.capture(d, "runs")
             before = self.content(d)
-            self.assertEqual(d.json("/readyz"), {"status": "ok"})
+            self.assertEqual(d.wait_ready(), {"status": "ok"})
             for days in (0, 40, 0, -40, 0):
                 self.step(d, days)
-                self.assertRegex(d.json("/readyz")["note"], r"^The system clock was set by [+-]\d+ s \d+ min ago")
+                self.assertRegex(d.wait_ready()["note"], r"^The system clock was set by [+-]\d+ s \d+ min ago")
                 d.advance(CHECK, step=1)
                 self.assertEqual(self.content(d), before)
             # A restart, and another one while the clock is wrong.
@@ -276,8 +276,7 @@ class Clocks(Shifted):
         d.advance(61, step=1)
         for guest, reason in (("short-one", "age"), ("small-one", "quota"), ("stays", "request")):
             d.wait(lambda g=guest, r=reason: re.search(rf"Deleted from the archive: guest={g} reason={r} packets=", d.said()))
-        metrics = d.get("/metrics").decode()
-        self.assertIn('mprofd_deleted_captures_total{reason="age"} 2', metrics)
+        self.assertIn('mprofd_deleted_captures_total{reason="age"} 2', d.metrics())
 
 
 class Profiles(Shifted):

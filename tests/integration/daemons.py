@@ -198,6 +198,34 @@ class Daemons:
 
         return launcher.wait(answered, seconds, lambda: self.said()[-3000:])
 
+    def wait_ready(self):
+        """Wait until /readyz says that the daemons are ready, and return what it says. A collector that gets no processor for a second
+        and a half answers too late."""
+
+        def ready():
+            status, _, body = self.ask("/readyz")
+            return status == 200 and json.loads(body)
+
+        return self.wait(ready)
+
+    def metrics(self):
+        """Return the metrics of all daemons that run. Those of a daemon that answers too late are absent at first."""
+        wanted = ["# EOF\n"] + ["\nmprofd_copied_bytes"] * bool(self.collector) + ["\nmprofd_sink_streams"] * bool(self.sink)
+
+        def whole():
+            text = self.get("/metrics").decode()
+            return all(part in text for part in wanted) and text
+
+        return self.wait(whole)
+
+    def served_metric(self, name):
+        """Return the value of one of metrics()."""
+        return int(re.search(rf"(?m)^{re.escape(name)} (\d+)$", self.metrics())[1])
+
+    def wait_said(self, words):
+        """Wait until the log has WORDS: a line may come after what it tells of."""
+        self.wait(lambda: words in self.said())
+
     def wait_ended(self, name, runs=1, seconds=PATIENCE):
         """Wait until the guest has RUNS runs, all of them ended."""
 

@@ -286,15 +286,15 @@ class Damage(daemons.Case):
         d.start_collector()
         (capture, *_) = d.json("/v1/captures")["captures"]
         self.assertTrue(capture["complete"])
-        before = self.metric(d, "mprofd_damaged_pieces_total")
+        before = d.collector_metric("mprofd_damaged_pieces_total")
         self.damage(d, f"UPDATE captures SET real = real + (1 << 50) WHERE id = {capture['id']}")
         path = f"/v1/captures/{capture['id']}"
         status, _, body = d.ask(path)
         self.assertEqual(status, 500, body)
         d.wait(lambda: d.ask(path)[0] == 200)
         self.assertFalse(d.json(path)["complete"])
-        self.assertEqual(self.metric(d, "mprofd_damaged_pieces_total"), before + 1)
-        self.assertIn("table=captures", d.said())
+        self.wait_counted(d, before + 1)
+        d.wait_said("table=captures")
 
     def test_rows_behind_a_capture(self):
         """A capture ends in the middle of a packet. Bits that flip in the rows of that packet behind
@@ -329,8 +329,9 @@ class Damage(daemons.Case):
         with contextlib.closing(sqlite3.connect(os.path.join(d.state, file), isolation_level=None)) as db:
             db.execute(sql)
 
-    def metric(self, d, name):
-        return next(int(line.split()[1]) for line in d.get("/metrics").decode().splitlines() if line.startswith(f"{name} "))
+    def wait_counted(self, d, n):
+        """Wait until mprofd has counted N damaged pieces, which it does behind the commit that takes them out of service."""
+        d.wait(lambda: d.collector_metric("mprofd_damaged_pieces_total") == n)
 
     def test_declared(self):
         """The server reports damage to the collector, which checks by itself. A gap, the metrics
@@ -349,10 +350,10 @@ class Damage(daemons.Case):
         self.assertEqual(after[:5130], before[:5130])  # the packet before it
         gaps = [gap for page in d.packets("web", f"&run={run}&stream=0") for gap in page["gaps"] if gap["reason"] == "damaged"]
         self.assertEqual([(g["kind"], g["after_sequence"], g["next_sequence"], g["packets"]) for g in gaps], [("lost", 65539, 65540, 1)])
-        self.assertEqual(self.metric(d, "mprofd_archive_damaged_packets"), 1)
-        self.assertEqual(self.metric(d, "mprofd_damaged_pieces_total"), 1)
-        self.assertIn("damaged on the disk and are out of service", d.said())
-        self.assertIn("damaged on the disk and not served", d.said())
+        self.assertEqual(d.served_metric("mprofd_archive_damaged_packets"), 1)
+        self.wait_counted(d, 1)
+        d.wait_said("damaged on the disk and are out of service")
+        d.wait_said("damaged on the disk and not served")
         d.stop()
         self.assertEqual(fsck(d.state)[0], 0)
 
@@ -424,7 +425,7 @@ class Damage(daemons.Case):
         for path in paths:
             d.wait(lambda path=path: self.fetch(d, path)[0] == 200)
             self.assertLess(len(d.get(path)), len(whole[path]))
-        self.assertIn("damaged on the disk", d.said())
+        d.wait_said("damaged on the disk")
 
     def test_started(self):
         """mprofd starts whatever one row of the archive says, and goes on: the row of the identifiers that is lost or flipped, and odd
@@ -507,8 +508,8 @@ class Damage(daemons.Case):
         after = d.get(f"{path}/data")
         self.assertTrue(0 < len(after) < len(whole) and whole.startswith(after))
         self.assertEqual(d.json(path)["damaged"], len(whole) - len(after))
-        self.assertEqual(self.metric(d, "mprofd_memtraces_damaged_bytes"), len(whole) - len(after))
-        self.assertEqual(d.metric("damaged_pieces_total"), 1)
+        self.assertEqual(d.served_metric("mprofd_memtraces_damaged_bytes"), len(whole) - len(after))
+        d.wait(lambda: d.metric("damaged_pieces_total") == 1)
 
     def test_profile_that_sqlite_cannot_read(self):
         """With a damaged page in the profiles' file the sink logs one sentence for each report, and
@@ -525,7 +526,7 @@ class Damage(daemons.Case):
         for _ in range(3):
             self.assertEqual(d.say("damaged", recording=recording)[1]["status"], "503")
             self.assertIsNone(d.sink.poll())
-        self.assertIn("mprofd --fsck saves what is whole", d.said())
+        d.wait_said("mprofd --fsck saves what is whole")
 
     def test_reports_of_a_recording(self):
         """False reports of damage do not cut a recording that goes on."""

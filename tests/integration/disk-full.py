@@ -90,7 +90,12 @@ class Full(daemons.Case):
 
     def refused(self, d):
         """Return how often the queue had no room."""
-        return int(re.search(rb"^mprofd_queue_full(?:_total)? (\d+)$", d.get("/metrics"), re.M)[1])
+        return d.collector_metric("mprofd_queue_full_total")
+
+    def check_told(self, said):
+        """Check that each stop was told once. There are several if this process is too slow to take what the collector frees."""
+        told = re.findall("Archiving (stopped|again)", said)
+        self.assertEqual(told, ["stopped", "again"] * (len(told) // 2) + ["stopped"] * (len(told) % 2))
 
     def test_stops_says_so_and_goes_on(self):
         self.disk(32)
@@ -98,23 +103,23 @@ class Full(daemons.Case):
         collector = d.collector
         writer = self.guest(2_000_000)
         d.wait(lambda: d.domain("guest") and d.domain("guest")["streams"][0]["packets"] > 10)
-        self.assertEqual(d.ask("/readyz")[0], 200)
+        d.wait_ready()
         with self.filled():
             d.wait(lambda: d.ask("/readyz")[0] == 503 and b"disk is full" in d.ask("/readyz")[2])
-            d.wait(lambda: b"mprofd_archiving 0" in d.get("/metrics"))
+            d.wait(lambda: d.served_metric("mprofd_archiving") == 0)
             before = self.refused(d)
             # A collector that seldom runs finds most packets overwritten: its queue may be full only after these.
             d.wait_written("guest", 60)
             d.wait(lambda: self.refused(d) > before)
-            self.assertEqual(d.said().count("Archiving stopped"), 1)
+            self.check_told(d.said())
             self.assertEqual(d.domain("guest")["state"], "running")
             self.assertEqual(d.ask("/healthz")[0], 200)
             d.wait(lambda: "not archiving: the disk is full" in collector.status())
         d.wait(lambda: d.ask("/readyz")[0] == 200)
         self.assertIs(d.collector, collector)
         self.assertIsNone(collector.poll())
-        d.wait(lambda: "Archiving again" in d.said())
-        self.assertEqual(d.said().count("Archiving again"), 1)
+        d.wait_said("Archiving again")
+        self.check_told(d.said())
         d.wait_written("guest", 12)
         gaps = self.end(d, writer)
         self.assertIn("disk", {gap["reason"] for gap in gaps})

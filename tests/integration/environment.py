@@ -92,7 +92,7 @@ class Deleted(daemons.Case):
         sink.wait_ready()
         shutil.rmtree("state/memtraces")
         self.assertEqual(sink.wait(daemons.PATIENCE), 1)
-        self.assertIn("memtraces.db was deleted or replaced", sink.said())
+        sink.says("memtraces.db was deleted or replaced")
 
 
 class SizeLimit(daemons.Case):
@@ -102,7 +102,7 @@ class SizeLimit(daemons.Case):
         d = self.enterContext(daemons.Daemons())
         d.prefix = ["sh", "-c", 'ulimit -S -f 8192 && exec "$@"', "sh"]  # 4 MiB
         d.start()
-        self.assertEqual(d.ask("/readyz")[0], 200)
+        d.wait_ready()
         parts, made = rooms(1 << 20, 4), itertools.count()
 
         def full():

@@ -46,6 +46,8 @@ class Interned(daemons.Case):
     def setUp(self):
         super().setUp()
         self.options = "--dir rings --truth truth --threads 1 --name words --size 65536 --packets 16".split()
+        # It holds more than a test writes before the collector reads, however late that is. Its packets are as long.
+        self.roomy = [*self.options, "--size", "4194304", "--packets", "1024"]
 
     def ctl(self, *arguments):
         command = [program("mprofctl"), *arguments]
@@ -77,7 +79,7 @@ class Interned(daemons.Case):
 
     def test_newest_packets(self):
         self.d = self.daemons(QUIET)
-        said = self.write("writer-threads", *self.options, "--events", 6000, "--rate", 500000)
+        said = self.write("writer-threads", *self.roomy, "--events", 6000, "--rate", 500000)
         self.d.wait_ended(said["folder"])
         self.assertEqual(self.d.gaps(said["folder"]), [])
         self.assertEqual(len(set(self.whole(said["folder"], least=6000))), 1)
@@ -86,7 +88,7 @@ class Interned(daemons.Case):
 
     def test_quota(self):
         self.d = self.daemons(QUIET + "[policy]\nbytes = 20K\n")
-        said = self.write("writer-threads", *self.options, "--events", 6000, "--rate", 500000)
+        said = self.write("writer-threads", *self.roomy, "--events", 6000, "--rate", 500000)
         self.d.wait_ended(said["folder"])
         content = "SELECT coalesce(sum(length), 0) FROM chunks"
         self.d.wait(lambda: self.d.query(content)[0][0] <= 20 * 1024)
@@ -96,7 +98,7 @@ class Interned(daemons.Case):
     def test_live_from_the_middle(self):
         """While the program runs."""
         self.d = self.daemons(QUIET)
-        writer = self.writer("writer-threads", *self.options, "--rate", 40000)
+        writer = self.writer("writer-threads", *self.roomy, "--rate", 4000)
         name = self.d.wait(lambda: [d["name"] for d in self.d.json("/v1/domains")["domains"]])[0]
         run = self.d.run_list(name)[0]["run"]
         # A position in the middle of a packet, where the packet's texts are defined: the end of a piece of a live body.

@@ -172,7 +172,7 @@ class Real(Case):
         program = shutil.which("haproxy") or "/usr/sbin/haproxy"
         with subprocess.Popen([program, "-db", "-f", "haproxy.cfg"], stderr=subprocess.DEVNULL) as process:
             self.addCleanup(process.kill)
-            self.d.wait(lambda: self.opens(ports["send-proxy", "plain"]))
+            self.d.wait(lambda: all(self.opens(port) for port in ports.values()))
             for n, ((_, name), port) in enumerate(ports.items()):
                 s = socket.create_connection(("127.0.0.1", port), timeout=daemons.HANGS, source_address=(f"127.0.1.{n}", 0))
                 self.addCleanup(s.close)

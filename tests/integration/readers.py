@@ -127,7 +127,7 @@ class Slow(daemons.Case):
         for index, client in enumerate(clients):
             self.assertTrue(any(client.bodies), client.path)
             self.check_body(client.path.split("/")[3], client, index)
-        metrics = d.get("/metrics").decode()
+        metrics = d.metrics()
         self.assertIn("mprofd_queue_full_total 0", metrics)
         self.assertIn("mprofd_lost_packets_total 0", metrics)
 

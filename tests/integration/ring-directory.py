@@ -28,7 +28,7 @@ def put(path, data):
 
 def metric(d, name):
     """Return a metric's value, or None."""
-    lines = d.get("/metrics").decode().splitlines()
+    lines = d.metrics().splitlines()
     return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name} ")), None)
 
 
@@ -56,12 +56,18 @@ class Case(daemons.Case):
     def ready(self, status):
         self.d.wait(lambda: self.d.ask("/readyz")[0] == status)
 
+    def not_ready(self, *words):
+        """Wait until /readyz has status 503 and WORDS. Its sentence is another while the collector gets no processor."""
+
+        def told():
+            status, _, body = self.d.ask("/readyz")
+            return status == 503 and all(word in body.decode() for word in words)
+
+        self.d.wait(told)
+
     def away(self):
         """Check that the daemon reports the missing directory, once in the log."""
-        self.ready(503)
-        answer = self.d.ask("/readyz")[2].decode()
-        self.assertIn("ring directory", answer)
-        self.assertIn("rings", answer)
+        self.not_ready("ring directory", "rings")
         self.assertEqual(metric(self.d, "mprofd_directory_present"), 0)
         self.d.advance(5)  # more polls, which log nothing
         self.assertEqual(self.d.said().count("cannot be watched"), 1)
@@ -223,12 +229,11 @@ class Limit(Case):
     def left(self, n):
         """Wait until N files are left out, and until /readyz says so."""
         self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == n)
-        status, _, body = self.d.ask("/readyz")
-        self.assertEqual(status, 200)
+        answer = self.d.wait_ready()
         if n:
-            self.assertIn(f"leaves out {n},", json.loads(body)["note"])
+            self.assertIn(f"leaves out {n},", answer["note"])
         else:
-            self.assertEqual(json.loads(body), {"status": "ok"})
+            self.assertEqual(answer, {"status": "ok"})
 
     def test_past_the_limit(self):
         """The oldest files to which nobody writes are left out, so new guests are found. The log, the metrics, /readyz and answers about
@@ -371,8 +376,7 @@ class Closed(Case):
     def test_the_directory(self):
         self.d = self.start()
         os.chmod("rings", 0)
-        self.ready(503)
-        self.assertIn("cannot be listed", self.d.ask("/readyz")[2].decode())
+        self.not_ready("cannot be listed")
         put("new.ctf", small_ring())
         os.chmod("rings", 0o755)
         self.ready(200)

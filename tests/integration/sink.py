@@ -209,6 +209,7 @@ class Listening(Case):
         """The sink refuses garbage at its first bytes: no recording, one line in the log for the
         address, and a count."""
         d = self.sink()
+        began = time.monotonic()
         huge = MAGIC + struct.pack("<I", 0xFFFFFFF8)
         for text in (b"GET / HTTP/1.1\r\n", b"\xc1\x1f\xfc\x00", huge, MAGIC + bytes(100), packet(b"no info"), info(rate=7)):
             with d.connect() as guest:
@@ -218,7 +219,7 @@ class Listening(Case):
                     self.assertEqual(guest.recv(1), b"")
         d.wait(lambda: d.metric("garbage_total") >= 6)
         self.assertEqual((d.rows(), d.metric("garbage_total")), ([], 6))
-        self.assertEqual(d.said().count("what came from a guest"), 1)
+        self.assertTrue(1 <= d.said().count("what came from a guest") <= 1 + (time.monotonic() - began) // 30)  # one in half a minute
 
     def test_quiet(self):
         """A quiet guest's packets, as a real one sent them, eight times as fast: each is archived
@@ -455,12 +456,12 @@ class Quotas(Case):
         d = self.sink("streams = 3")
         guests = [self.guest(d, info(name), f"127.1.0.{1 + i}") for i, name in enumerate(("a", "b", "c"))]
         d.wait_rows(3)
-        d.advance(590, step=20, path="sink/sink.sock")
+        d.advance(300, step=20, path="sink/sink.sock")  # a busy machine may add minutes
         self.guest(d, info("early"), "127.1.0.4")
         d.wait(lambda: d.metric("refused_total") == 1)
         guests[0].sendall(packet(b"an idle guest"))
         d.wait_rows(1, "context = 'a' AND packets = 2")
-        d.advance(20, step=20, path="sink/sink.sock")
+        d.advance(310, step=20, path="sink/sink.sock")
         late = self.guest(d, info("late"), "127.1.0.4")
         d.wait_rows(1, "context = 'late' AND state = 'recording'")
         ended = d.wait_rows(1, "state = 'ended'", "context, reason, packets")
@@ -911,12 +912,12 @@ class Http(Case):
         self.addCleanup(f.close)
         d.wait(lambda: f.named("hello"))
         told = lambda change: d.wait(lambda: [e["memtrace"] for e in f.named("memtrace") if e["change"] == change])
+        began = time.monotonic()
         guest = d.connect()
         guest.sendall(info())
         self.assertEqual(told("began")[0]["says"]["context"], "test")
         home = f"/v1/memtraces/{told('began')[0]['id']}"
-        began = time.monotonic()
-        limit, total, packets = began + daemons.HANGS, len(info()), 1
+        limit, total, packets = time.monotonic() + daemons.HANGS, len(info()), 1
         while len(f.named("memtrace-growth")) < 3:
             guest.sendall(packet(bytes(20000)))
             total, packets = total + len(packet(bytes(20000))), packets + 1
@@ -948,7 +949,7 @@ class Http(Case):
         """Check readiness and metrics, and both while the sink is gone."""
         d = self.all()
         d.wait(lambda: self.call(d, "GET", "/readyz")[0] == 200)
-        metrics = d.get("/metrics").decode()
+        metrics = d.metrics()
         for name in (
             "mprofd_sink_streams 0",
             "mprofd_memtraces 0",
@@ -960,7 +961,7 @@ class Http(Case):
         self.assertTrue(metrics.endswith("# EOF\n") and metrics.count("# EOF") == 1)
         d.stop_sink()
         d.wait(lambda: self.call(d, "GET", "/readyz")[0] == 503)
-        self.assertIn("mprofd-sink", self.call(d, "GET", "/readyz")[1]["detail"])
+        d.wait(lambda: "mprofd-sink" in self.call(d, "GET", "/readyz")[1].get("detail", ""))
         self.assertIn("mprofd_http_sink_connected 0", d.get("/metrics").decode())
         status, problem, _ = self.call(d, "POST", "/v1/domains/web/memtraces", {"address": "127.0.0.1"})
         self.assertEqual(status, 503)
