@@ -152,7 +152,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
         elif end == "wait":
             self.wfile.flush()
-            time.sleep(30)
+            time.sleep(300)
         else:
             self.wfile.write(b"0\r\n\r\n")
 
@@ -745,7 +745,7 @@ def test_dump_follows():
 
 
 def wait_for(condition):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         if condition():
             return True

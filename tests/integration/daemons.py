@@ -26,6 +26,7 @@ from rings import HEADER, START, UUID, Ring, event, events_of, header, image, ne
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
 HANGS = 300  # seconds: only a program that hangs takes longer for an answer
+PATIENT = "[http]\nheader-timeout = 1d\nbody-timeout = 1d\nidle-timeout = 1d\n"  # a client without a processor is no slow one
 LAZY = "[collector]\nflush-interval = 60s\n[archive]\nfree-space = 1M\nreserve = 0\n"
 QUIET = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n"
 
@@ -67,7 +68,7 @@ class Daemons:
 
     def configure(self, config):
         with open(os.path.join(self.root, "mprofd.conf"), "w", encoding="utf-8") as f:
-            f.write(config)
+            f.write(PATIENT + config)
 
     def __enter__(self):
         return self

@@ -734,7 +734,7 @@ class Damaged(unittest.TestCase):
         """A packet of places is lost: every event is there, and some frames are numbers."""
         at = next(i for i, p in enumerate(self.packets) if i > 1 and p[50:58] == p[58:66])
         done = subprocess.run(
-            [MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[:at] + self.packets[at + 1 :]), capture_output=True, check=False, timeout=100
+            [MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[:at] + self.packets[at + 1 :]), capture_output=True, check=False, timeout=300
         )
         got = [line.split() for line in done.stdout.decode().splitlines()]
         self.assertEqual([line[:7] for line in got], [line[:7] for line in self.whole])
@@ -743,7 +743,7 @@ class Damaged(unittest.TestCase):
     def test_clock_steps_forward(self):
         later = [with_field(with_field(p, 8, 8, lambda t: t + (1 << 30)), 16, 8, lambda t: t + (1 << 30)) for p in self.packets[self.at :]]
         done = subprocess.run(
-            [MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[: self.at] + later), capture_output=True, check=True, timeout=100
+            [MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[: self.at] + later), capture_output=True, check=True, timeout=300
         )
         got = [line.split() for line in done.stdout.decode().splitlines()]
         self.assertEqual([line[1:] for line in got], [line[1:] for line in self.whole])
@@ -755,7 +755,7 @@ class Damaged(unittest.TestCase):
         earlier = [with_field(with_field(p, 8, 8, lambda t: t - 300), 16, 8, lambda t: t - 300) for p in self.packets[self.at :]]
         for verb in "dump", "hotspots", "leaks", "identify":
             done = subprocess.run(
-                [MPROFCTL, "mem", verb, "-"], input=b"".join(self.packets[: self.at] + earlier), capture_output=True, check=True, timeout=100
+                [MPROFCTL, "mem", verb, "-"], input=b"".join(self.packets[: self.at] + earlier), capture_output=True, check=True, timeout=300
             )
             self.assertEqual(done.stderr.count(b"the clock went back before "), 1, (verb, done.stderr))
 

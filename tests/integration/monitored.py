@@ -160,14 +160,14 @@ class Monitored(access.Case):
             # Then it is the value that the server gives to others.
             told = lambda: re.search(r"(?m)^mprofd_archive_packets (\d+)$", self.ask("/metrics", token=self.full).body.decode()).group(1)
             self.d.wait(lambda: p.values("mprofd_archive_packets") == {"mprofd": float(told())})
-            self.assertGreater(p.values("mprofd_copied_bytes_total")["mprofd"], 0)
+            # On a busy machine a scrape now and then takes more than its second: then there is no value for a while, and another error.
+            self.d.wait(lambda: p.values("mprofd_copied_bytes_total").get("mprofd", 0) > 0)
             self.d.wait(lambda: p.values("up") == {"mprofd": 1, "without": 0, "scope": 0, "authority": 0})
-            errors = self.d.wait(lambda: (lambda e: e if sum(map(bool, e.values())) == 3 else None)(p.errors()))
-            self.assertEqual(errors["mprofd"], "")
-            self.assertIn("401 Unauthorized", errors["without"])
-            self.assertIn("403 Forbidden", errors["scope"])
-            self.assertIn("certificate signed by unknown authority", errors["authority"])
-            self.assertEqual(set(p.values("mprofd_archiving")), {"mprofd"})
+            wanted = {"without": "401 Unauthorized", "scope": "403 Forbidden", "authority": "certificate signed by unknown authority"}
+            for job, words in wanted.items():
+                self.d.wait(lambda job=job, words=words: words in p.errors().get(job, ""))
+            self.d.wait(lambda: p.errors().get("mprofd") == "")
+            self.d.wait(lambda: set(p.values("mprofd_archiving")) == {"mprofd"})
             described = p.ask("targets/metadata", match_target='{job="mprofd"}', metric="mprofd_copied_bytes_total") or []
             described += p.ask("targets/metadata", match_target='{job="mprofd"}', metric="mprofd_copied_bytes") or []
             self.assertEqual([one["type"] for one in described], ["counter"])
@@ -187,13 +187,12 @@ class Monitored(access.Case):
 
             # An alert begins when the collector ends, and a revoked token gets no metrics.
             alerts = lambda: {(a["labels"]["alertname"], a["labels"]["job"]) for a in p.ask("alerts")["alerts"]}
-            self.assertNotIn(("MprofdCollectorDown", "mprofd"), alerts())
+            self.d.wait(lambda: ("MprofdCollectorDown", "mprofd") not in alerts())
             self.d.stop_collector()
             self.d.wait(lambda: ("MprofdCollectorDown", "mprofd") in alerts())
             with open("metrics.token", encoding="ascii") as f:
                 self.command("--token", "revoke", access.ID.fullmatch(f.read().strip()).group(1))
-            self.d.wait(lambda: p.values("up").get("mprofd") == 0)
-            self.assertIn("401 Unauthorized", self.d.wait(lambda: p.errors()["mprofd"]))
+            self.d.wait(lambda: "401 Unauthorized" in p.errors().get("mprofd", ""))
             # Prometheus reads the token's file for each scrape.
             self.token_write("metrics.token", "metrics=yes")
             self.d.wait(lambda: p.values("up").get("mprofd") == 1)

@@ -32,7 +32,7 @@ class Case(access.Case):
         super().configure(access)
         with open("mprofd.conf", encoding="utf-8") as f:
             text = f.read()
-        self.d.configure(text.replace("[http]\n", f"[http]\nproxy = {self.proxies}\n"))
+        self.d.configure(text.replace("[http]\n", f"[http]\nproxy = {self.proxies}\n", 1))
 
     def connect(self, port, source=PROXY):
         s = socket.create_connection(("127.0.0.1", port), timeout=daemons.HANGS, source_address=(source, 0))
@@ -140,7 +140,7 @@ class Peers(Case):
         super().configure(access)
         with open("mprofd.conf", encoding="utf-8") as f:
             text = f.read()
-        self.d.configure(text.replace("[http]\n", "[http]\nconnections-per-peer = 2\n"))
+        self.d.configure(text.replace("[http]\n", "[http]\nconnections-per-peer = 2\n", 1))
 
     def test_limits(self):
         """Limits of a peer are those of the client that the header names, and not the proxy's."""

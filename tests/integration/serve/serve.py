@@ -198,7 +198,8 @@ class Server:
         os.makedirs(self.state, exist_ok=True)
         self.socket = os.path.join(self.run, "http.sock")
         self.config = os.path.join(root, "mprofd.conf")
-        open(self.config, "a").close()
+        with open(self.config, "a") as f:
+            f.write("[http]\nheader-timeout = 1d\nbody-timeout = 1d\nidle-timeout = 1d\n")  # a client without a processor is no slow one
         words = [HTTP, "--state", self.state, "--run", self.run, "--config", self.config]
         words += arguments or ["--listen", "unix:" + self.socket, "--listen", "127.0.0.1:0"]
         self.process = launcher.Program(words, os.path.join(root, "log")).wait_ready()
