@@ -223,10 +223,9 @@ class Http(Case):
             f.write("[grant certificate:ada]\nread = *\n")
         paths = ["--state", self.d.state, "--run", self.d.runs, "--config", "afar.conf"]
         listen = ["--listen", f"https:127.0.0.1:{self.secure}", "--listen", f"unix:{access}"]
-        server = subprocess.Popen([daemons.program("mprofd-http"), *paths, *listen], stderr=subprocess.DEVNULL)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.terminate)
-        self.d.wait(lambda: os.path.exists(access))
+        server = daemons.Program([daemons.program("mprofd-http"), *paths, *listen], "afar.log")
+        self.addCleanup(server.stop)
+        server.wait_ready()  # the file of the socket is there before it listens
         self.wrap("mprofd-http", "--config", f"{here}/afar.conf")
 
     def test_guide(self):

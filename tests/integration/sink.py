@@ -2,6 +2,7 @@
 kill: sink.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
+import datetime
 import json
 import os
 import random
@@ -866,7 +867,11 @@ class Http(Case):
         d.wait(lambda: d.captures("web"))
         (capture,) = d.captures("web")
         self.assertEqual(capture["kind"], "ended")
-        self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["memtrace"], memtrace["id"])
+        # On a busy machine the profile broke off more than five seconds before the capture: then the capture may not name it.
+        at = lambda text: datetime.datetime.fromisoformat(text[:23]).timestamp()
+        between = at(capture["time"]) - at(d.json(f"/v1/memtraces/{memtrace['id']}")["ended"])
+        found = d.json(f"/v1/captures/{capture['id']}/context")["memtrace"]
+        self.assertTrue(found == memtrace["id"] or between > 4.9, (found, between))
 
     def test_data(self):
         """Ranges, tags and frames over several pieces, some of which are not stored as frames."""
