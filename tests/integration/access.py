@@ -449,7 +449,7 @@ class Events(Case):
 
     def lose(self, guest):
         """Let GUEST write over packets while no collector reads them. Without an archived packet the stream would begin behind them."""
-        self.d.wait(lambda: self.d.domain(guest)["streams"][0]["packets"])
+        self.d.wait_archived(self.rings[guest], guest, 1)
         self.d.kill_collector()
         self.rings[guest].add(1000)
         before = len(self.d.gaps(guest))
@@ -537,12 +537,13 @@ class Events(Case):
         the guest has to read everything again. The others get comments, as if nothing had happened."""
         self.start("web1", "mail1")
         all_, web = self.listen(self.full), self.listen(self.narrow)
-        self.rings["web1"].add_slowly(50)
+        with self.rings["web1"].writing():
+            self.d.wait(lambda: web.named("rates"))
 
         def at_rest():
-            """Return whether the last event of web1 has come: the ring's last event cannot be proven."""
-            (stream,) = (web.named("rates") or [{"streams": [{"rate": 1}]}])[-1]["streams"]
-            return stream["rate"] == 0 and stream["bytes"] >= 17 * (self.rings["web1"].n - 1)
+            """Return whether the last event of web1 has come."""
+            rates = web.named("rates")
+            return rates and rates[-1]["streams"][0]["rate"] == 0 and rates[-1]["streams"] == self.d.domain("web1")["streams"]
 
         self.d.wait(at_rest)
         note = "\u00e9" * 2048  # six bytes each in an event

@@ -574,7 +574,8 @@ class Ssh(Served):
         command = [program("mprofctl"), "--host", f"ssh:dom0:{d.socket}"]
         followed = subprocess.Popen([*command, "follow", "web", "-o", "followed.ctf"], env=env)
         stopped = subprocess.Popen([*command, "follow", "web"], env=env, stdout=subprocess.PIPE)
-        self.assertTrue(stopped.stdout.read(1))
+        with ring.writing():
+            self.assertTrue(stopped.stdout.read(1))
         stopped.send_signal(signal.SIGINT)
         stopped.stdout.read()
         stopped.stdout.close()

@@ -168,7 +168,7 @@ class Answers(Case):
             connection.request("GET", "/v1/domains/web/live")
             answer = connection.getresponse()
             self.assertEqual(packets_of(answer.read(196)), [0, 1])
-            d.server.send_signal(signal.SIGSTOP)
+            d.server.freeze()
             try:
                 for sequence in range(2, 6):
                     archive.packet(sequence, events(sequence))

@@ -178,7 +178,7 @@ class Commits(daemons.Case):
         self.write(d, ring, 1000)
         newest = d.json("/v1/domains/web/packets")
         self.write(d, ring, 1000)
-        os.kill(d.collector.pid, signal.SIGSTOP)
+        d.collector.freeze()
         try:
             ages = []
             for _ in range(3):
@@ -327,8 +327,7 @@ class Commits(daemons.Case):
         d = self.daemons(LAZY)
         ring = self.guest(d, 4096)
         before = self.commits(d)
-        os.kill(d.collector.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, d.collector.pid, os.WSTOPPED)
+        d.collector.freeze()
         ring.add(1000)
         os.kill(d.collector.pid, signal.SIGCONT)
         d.wait(lambda: d.query("SELECT count(*) FROM gaps WHERE reason = 'lapped'") != [(0,)])

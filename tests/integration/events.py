@@ -151,7 +151,8 @@ class Events(Case):
         d = self.daemons()
         ring = self.enterContext(Ring(os.path.join(d.rings, "web.ctf")))
         ring.add_slowly(100)
-        d.wait(lambda: d.domain("web")["streams"][0]["packets"])  # without an archived packet the stream would begin behind the loss
+        d.wait(lambda: d.domain("web"))
+        d.wait_archived(ring, "web", 1)  # without an archived packet the stream would begin behind the loss
         f = self.follow(d)
         d.kill_collector()
         ring.add(1000)

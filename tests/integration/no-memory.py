@@ -60,8 +60,8 @@ class Server(daemons.Case):
         d.start()
         with Ring("rings/web.ctf") as ring:
             d.wait(lambda: d.domain("web"))
-            ring.add_packet()
-            os.kill(d.collector.pid, signal.SIGSTOP)
+            d.wait_archived(ring, "web", 1)  # otherwise the stream would begin behind the loss
+            d.collector.freeze()
             for _ in range(9):
                 ring.add_packet()
             os.kill(d.collector.pid, signal.SIGCONT)

@@ -204,7 +204,7 @@ class Demo(Judged):
         """Write at RATE. The collector knows the ring, and is stopped until the writer has ended."""
         writer = self.writer("mprof-demo-guest", "--ring", ring, "--seed", 7, "--rate", rate, *words)
         self.d.wait(lambda: self.d.domain(name))
-        self.d.collector.send_signal(signal.SIGSTOP)
+        self.d.collector.freeze()
         writer.wait(daemons.HANGS)
         self.d.collector.send_signal(signal.SIGCONT)
         self.d.wait_ended(name, seconds=daemons.HANGS)

@@ -312,7 +312,7 @@ class Limit(Case):
     def test_many_at_once(self):
         """Between two polls more names change than the daemon remembers; it finds all of them."""
         self.d = self.daemons()
-        self.d.collector.send_signal(signal.SIGSTOP)
+        self.d.collector.freeze()
         for i in range(2500):
             with open(f"rings/junk-{i}", "wb"):
                 pass
@@ -331,7 +331,7 @@ class Limit(Case):
             raise unittest.SkipTest("inotify's queue is too long to be filled")
         self.d = self.daemons()
         closed, gone = self.begin("closed"), self.begin("gone")
-        self.d.collector.send_signal(signal.SIGSTOP)
+        self.d.collector.freeze()
         for i in range(queue + 100):
             with open(f"rings/flood-{i % 2}", "wb"):
                 pass

@@ -169,7 +169,8 @@ class Served(Case):
         """The same question, asked again and again: a rate falls to 0 though nothing is committed, and a commit is seen at once."""
         d = self.daemons()
         ring = self.guest(d, events=400)
-        d.wait(lambda: d.domain("web")["streams"][0]["rate"] > 0)
+        with ring.writing():
+            d.wait(lambda: d.domain("web")["streams"][0]["rate"] > 0)
         d.wait(lambda: d.domain("web")["streams"][0]["rate"] == 0)
         for path in ("/v1/domains", "/v1/domains/web", "/v1/captures", "/v1/domains/web/captures", "/v1/domains/web/packets"):
             self.assertEqual(d.get(path), d.get(path))
@@ -248,7 +249,7 @@ class Served(Case):
         d = self.daemons()
         shutil.copyfile(self.ring_file(), os.path.join(d.rings, "web.ctf"))
         d.wait(lambda: d.domain("web"))
-        d.collector.send_signal(signal.SIGSTOP)
+        d.collector.freeze()
         try:
             self.assertEqual(d.ask("/readyz")[0], STOPPED)
             self.assertEqual(d.ask("/metrics")[0], 200)

@@ -323,7 +323,7 @@ class Listening(Case):
         d.sink.terminate()
         for guest in guests:
             self.assertEqual(guest.recv(1), b"")
-        d.sink.send_signal(signal.SIGSTOP)
+        d.sink.freeze()
         for guest in guests:
             with contextlib.suppress(ConnectionError):
                 guest.sendall(packet(b"last"))

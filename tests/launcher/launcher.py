@@ -244,6 +244,11 @@ class Program(subprocess.Popen):
         lines = [line for text in self.told for line in text.splitlines()]
         return next((line[7:] for line in reversed(lines) if line.startswith("STATUS=")), "")
 
+    def freeze(self):
+        """Stop the program by SIGSTOP, and wait until it stands still, or has ended. SIGCONT lets it go on."""
+        self.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
     # ---- its end
 
     def check(self, codes=(0,)):
