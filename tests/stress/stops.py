@@ -84,6 +84,8 @@ class Stops:
 
 def main():
     stops = Stops(sys.argv[1])
+    with contextlib.suppress(PermissionError):  # a stop lasts no longer because this process has to wait for a processor
+        os.setpriority(os.PRIO_PROCESS, 0, -15)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         while True:
