@@ -144,8 +144,24 @@ class Daemons:
 
     # ---- answers
 
-    def ask(self, path, method="GET", body=None, headers=None, timeout=HANGS):
-        """Send a request. Return (status, headers, body)."""
+    def ask(self, path, method="GET", body=None, headers=None, timeout=HANGS, patient=True):
+        """Send a request. Return (status, headers, body). The server waits five seconds for a change: if PATIENT, wait then until a
+        capture is changed or deleted, and answer as the server does that has not waited in vain."""
+        answer = self._ask(path, method, body, headers, timeout)
+        late = answer[0] == 503 and b"did not answer in time. The change may have been made" in answer[2]
+        if late and patient and method in ("PATCH", "DELETE") and re.match(r"/v1/captures/\d+(\?|$)", path) and "If-Match" not in (headers or {}):
+            return self.wait(lambda: self._changed(path.split("?")[0], method, body))
+        return answer
+
+    def _changed(self, path, method, body):
+        """Return the answer to a change of PATH, if it has come into effect."""
+        status, headers, found = self._ask(path, "GET", None, None, HANGS)
+        if method == "DELETE":
+            return status == 404 and (204, headers, b"")
+        there = status == 200 and json.loads(found).items() >= json.loads(body).items()
+        return there and (status, headers, found)
+
+    def _ask(self, path, method, body, headers, timeout):
         connection = UnixConnection(self.socket, timeout)
         try:
             connection.request(method, path, body, headers or {})
