@@ -30,12 +30,13 @@ class Commits(daemons.Case):
         d.wait(lambda: d.query("SELECT count(*) FROM streams") == [(1,)] and self.commits(d) > 0)
         return ring
 
-    def write(self, d, ring, n, step=5):
-        """Write STEP events at a time until N more bytes were copied."""
+    def write(self, d, ring, n):
+        """Write N bytes, and then an event at a time, which proves those before it, until N more bytes were copied."""
         before = self.copied(d)
+        ring.add(n // 17)
 
         def enough():
-            ring.add(step)
+            ring.add(1)
             return self.copied(d) >= before + n
 
         d.wait(enough)
@@ -49,9 +50,10 @@ class Commits(daemons.Case):
         self.assertFalse(committed and time.monotonic() - began < 60)
 
     def fresh(self, d, path):
-        """Return (body, number of requests) of an answer that has all that was copied more than 100 ms before. If the disk took
-        longer than a second for the commit, an answer says how old it is, and the next one is asked for."""
+        """Return (body, number of requests) of an answer that has all that was copied before. If the disk took longer than a second for
+        the commit, an answer says how old it is, and the next one is asked for."""
         asked = 0
+        time.sleep(0.11)  # a state of 100 ms ago counts as new
 
         def answer():
             nonlocal asked
