@@ -364,6 +364,8 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 	count(guest->shared, &stream->ring, &(struct ring_counters){0});
 	if (guest->policy.mode != POLICY_CONTINUOUS)
 		ring_skip(&stream->ring);
+	else if (resume && resume->stream && !any) /* mprofd was killed before the first commit of the stream's bytes */
+		ring_begin_at(&stream->ring, resume->sequence);
 	guest_add(guest, stream);
 	/* If memory is short there is no lane, and no item of the stream is evicted. */
 	stream->lane = lane_open(guest->shared->queue, guest->account, stream, bytes);

@@ -186,6 +186,14 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 	return r;
 }
 
+void ring_begin_at(struct ring *ring, uint64_t sequence)
+{
+	if (sequence >= ring->cursor.sequence)
+		return;
+	ring->cursor.sequence = sequence;
+	ring->restart = (struct ring_restart){.pending = true, .at_least = true};
+}
+
 void ring_detach(struct ring *ring)
 {
 	free(ring->slots);

@@ -143,6 +143,24 @@ class Down(daemons.Case):
         self.assertEqual(found[-150:], ring.written[-150:])
         self.assertEqual(gaps[0]["next_sequence"] - gaps[0]["after_sequence"], gaps[0]["packets"])
 
+    def test_before_first_commit(self):
+        """mprofd was killed before it archived a byte of the ring, and the guest went on: the loss is a gap at the beginning."""
+        d = self.daemons()
+        with Ring("rings/guest.ctf") as ring:
+            ring.add(1)  # one event is not proven
+            d.wait(lambda: d.domain("guest")["streams"])
+            d.kill_collector()
+            ring.add(1000)
+            d.start_collector()
+            d.wait_archived(ring, "guest", 150)
+            found = events_of(d.trace("guest"))
+            self.assertEqual(found, ring.written[-len(found) - (ring.n - ring.written.index(found[-1]) - 1) :][: len(found)])
+            (gap,) = d.gaps("guest")
+            self.assertEqual((gap["kind"], gap["reason"], gap["after_sequence"], gap["at_least"]), ("lost", "restart", 0, True))
+            (first, *_), *_ = ([p["sequence"] for p in page["packets"]] for page in d.packets("guest"))
+            self.assertEqual((gap["packets"], gap["next_sequence"]), (first, first))
+            self.assertEqual(d.ask("/v1/domains/guest/trace")[1]["Mprof-Lost-Packets"], f"{first}+")
+
     def test_replaced(self):
         d, ring = self.begin()
         with open("rings/.new", "wb") as f:

@@ -281,6 +281,12 @@ struct ring {
  */
 int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, const struct ring_resume *resume,
 		bool dead, const char **fault);
+/*
+ * To be called after ring_attach() without RESUME, if the ring was attached before, and the archive has no packet of it, from
+ * packet SEQUENCE on: the first poll declares the packets from SEQUENCE to the oldest one lost. Some of them may have passed before
+ * the ring was attached for the first time; others may have passed whose number, a multiple of 65,536, is not known.
+ */
+void ring_begin_at(struct ring *ring, uint64_t sequence);
 void ring_detach(struct ring *ring); /* accepts a zeroed ring */
 
 /*
