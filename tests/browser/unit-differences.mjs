@@ -14,46 +14,37 @@ import {
 	summary,
 } from "../../client/viewer/compare/differences.js";
 
-const who = (index, label = null) => ({index, thread: BigInt(index + 100), type: "Bind", label});
-const step = (kind, time, more = {}) => ({step: kind, time, self: false, other: null, label: null, ...more});
+const who = (index, label = null) => ({index, thread: index + 100, type: "Bind", label});
+const step = (kind, time, more = {}) => ({
+	step: kind,
+	time_ns: String(time),
+	self: false,
+	other: null,
+	label: null,
+	...more,
+});
+const side = (thread, common, next) => ({thread, common, next, later: null});
 
 const DIFF = {
-	matched: 7,
-	bad_threads: 9,
-	good_threads: 8,
 	alike: false,
-	bad_start: 0n,
-	bad_end: 2000000000n,
-	good_start: 5n,
-	good_end: 1000000005n,
-	outcomes: [{kind: "bad-waits", good: who(1), bad: who(2, "connect"), threads: 3, root: who(5, "ARP")}],
-	all_outcomes: 4,
-	divergences: [
+	good: {threads: 8, first_ns: "5", last_ns: "1000000005"},
+	bad: {threads: 9, first_ns: "0", last_ns: "2000000000"},
+	counterparts: 7,
+	first_parting: {
+		good: side(who(6), null, [step("reads", 8, {other: who(1)})]),
+		bad: side(who(7), null, [step("fails", 9, {self: true})]),
+	},
+	other_partings: [
 		{
-			good: who(3),
-			bad: who(4),
-			good_common: step("label", 1n, {label: "x"}),
-			bad_common: step("label", 2n, {label: "x"}),
-			good_next: [step("resolves", 5n, {self: true})],
-			bad_next: [],
-		},
-		{
-			good: who(6),
-			bad: who(7),
-			good_common: null,
-			bad_common: null,
-			good_next: [step("reads", 8n, {other: who(1)})],
-			bad_next: [step("fails", 9n, {self: true})],
+			good: side(who(3), step("label", 1, {label: "x"}), [step("resolves", 5, {self: true})]),
+			bad: side(who(4), step("label", 2, {label: "x"}), []),
 		},
 	],
-	all_divergences: 2,
-	first: 1,
-	unmatched: [{good: null, bad: who(8, "extra"), good_n: 0, bad_n: 2}],
-	all_unmatched: 1,
-	slower: [{good: who(1), bad: who(2), good_ns: 1000n, bad_ns: 5000000n, followers: 1}],
-	all_slower: 1,
-	counters: [{good: null, bad: {index: 0, name: "gntref"}}],
-	all_counters: 1,
+	outcomes: [{outcome: "bad-waits", good: who(1), bad: who(2, "connect"), threads: 3, root: who(5, "ARP")}],
+	lone: [{type: "Bind", label: "extra", good: 0, bad: 2, first_good: null, first_bad: who(8, "extra")}],
+	slower: [{good: {...who(1), lasted_ns: "1000"}, bad: {...who(2), lasted_ns: "5000000"}, followers: 1}],
+	counters: [{counter: "gntref", good: null, bad: {last: 1}}],
+	left_out: {outcomes: 3, slower: 0, lone: 0, counters: 0, partings: 0},
 };
 
 test("differences are listed, the first in time first, each with the threads to show", () => {
@@ -93,7 +84,7 @@ test("differences are listed, the first in time first, each with the threads to 
 		"read",
 		"becomes",
 	])
-		assert.match(stepText(step(kind, 0n, {other: who(1)})), /101/, kind);
+		assert.match(stepText(step(kind, 0, {other: who(1)})), /101/, kind);
 });
 
 test("differences are marked where their threads are", () => {

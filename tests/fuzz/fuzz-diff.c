@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <mprof/diff.h>
+#include <mprof/diff-report.h>
 
 #include "fuzz-input.h"
 
@@ -153,6 +153,31 @@ static void check_rest(const struct mprof_diff_view *v, const struct mprof_model
 							  : v->counters[i].good < good->n_counters);
 }
 
+/* The last byte of an answer. */
+static void put(void *context, const char *text, size_t n)
+{
+	*(char *)context = text[n - 1];
+}
+
+static void check_report(const struct mprof_diff *d, const struct mprof_model_view *good,
+			 const struct mprof_model_view *bad)
+{
+	char *const streams[] = {(char *)"one", (char *)"two", (char *)"three"};
+
+	for (int indexed = 0; indexed < 2; indexed++) {
+		struct mprof_diff_report r = {.diff = d, .runs = {{.view = good}, {.view = bad}}, .indexed = indexed};
+		char last = 0;
+		struct mprof_json j = {.put = put, .context = &last, .shown = indexed};
+
+		if (good->n_streams <= 3 && bad->n_streams <= 3)
+			r.runs[0].streams = r.runs[1].streams = streams;
+		mprof_json_open(&j, NULL, '{');
+		require(mprof_diff_write(&r, &j) == MPROF_OK);
+		mprof_json_close(&j, '}');
+		require(last == '}' && j.depth == 0);
+	}
+}
+
 static void check(struct mprof_model *good, struct mprof_model *bad, const struct mprof_diff_options *options)
 {
 	const struct mprof_model_view *g = mprof_model_view(good), *b = mprof_model_view(bad);
@@ -167,6 +192,7 @@ static void check(struct mprof_model *good, struct mprof_model *bad, const struc
 	check_rest(v, g, b);
 	if (good == bad)
 		require(v->alike && !v->n_slower && v->first == MPROF_NONE);
+	check_report(d, g, b);
 	mprof_diff_free(d);
 }
 

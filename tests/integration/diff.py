@@ -15,7 +15,8 @@ import unittest
 
 ROOT, MPROFCTL, STORY = map(os.path.abspath, sys.argv[1:4])
 TRACES = os.path.join(ROOT, "tests", "traces")
-sys.path.append(os.path.join(ROOT, "tests", "traces"))
+sys.path += [os.path.join(ROOT, "tests", "traces"), os.path.join(ROOT, "tests", "integration")]
+import schemas  # noqa: E402
 import unpack  # noqa: E402
 
 PUBLIC = os.path.join(unpack.REFERENCE, "public")
@@ -29,7 +30,7 @@ def run(*arguments, stdin=None):
 def ask(*arguments, code=0):
     got, out, said = run("--json", *arguments)
     assert got == code and (code or said == ""), said
-    return json.loads(out)
+    return schemas.check(json.loads(out), "diff")
 
 
 def names(who):
@@ -198,7 +199,7 @@ class Others(unittest.TestCase):
             self.assertLess(len(out), 30000)
             words = run(good, bad, "--json")[1]
             self.assertEqual(run(good, bad, "--json")[1], words, "the same question has the same answer")
-            got = json.loads(words)
+            got = schemas.check(json.loads(words), "diff")
             for side in "good", "bad":
                 lone = sum(kind[side] for kind in got["lone"])
                 self.assertEqual(lone <= got[side]["threads"] - got["counterparts"], True)

@@ -172,6 +172,9 @@ class Shown(Case):
         diff, said = self.ok("diff", "web.ctf", "late.ctf", "--time", "wall", zone=BERLIN)
         self.assertIn("good  web.ctf: 2 threads in 1.000 s from 03:12:44.000000000+01:00\n", diff)
         self.assertIn("bad   late.ctf: 2 threads in 1.000 s from 03:13:44.000000000+01:00\n", diff)
+        answer = json.loads(self.ok("diff", "web.ctf", "late.ctf", "--time", "wall", "--json", zone=BERLIN)[0])
+        walls = [(run["first_wall"], run["wall_uncertainty_ns"]) for run in (answer["good"], answer["bad"])]
+        self.assertEqual(walls, [(rfc(AT), "250000000"), (rfc(AT + 60 * S), None)])
         self.assertIn("late.ctf: wall times are dom0's; an event happened at its time, or earlier by an unknown time\n", said)
 
     def test_diff_steps(self):

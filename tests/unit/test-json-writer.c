@@ -23,9 +23,9 @@ static void put(void *context, const char *text, size_t n)
 	o->text[o->n] = 0;
 }
 
-static size_t put_wall(void *context, uint64_t ns, char *text)
+static size_t put_wall(void *clock, uint64_t ns, char *text)
 {
-	(void)context;
+	(void)clock;
 	return (size_t)sprintf(text, "\"wall of %" PRIu64 "\"", ns);
 }
 

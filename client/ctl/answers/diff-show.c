@@ -1,171 +1,247 @@
 /*
- * Print the answer of the verb `diff` as sentences. The input is the JSON answer, so both outputs
- * agree.
+ * Print the answer of the verb `diff` as sentences.
  *
  * The reader is a person on call. So threads that never resolved come first, with the step at
  * which the two runs diverge. Each list is short and gives the number of omitted entries. By
  * default times count from the first event of each trace, because the guests' clocks cannot be
  * compared.
  */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
+#include "ctl.h"
 #include "diff-answer.h"
 #include "json.h"
 #include "table.h"
-#include "thread-json.h"
+
+/* One of the two runs. */
+struct side {
+	const struct mprof_diff_report_run *run;
+	const struct mprof_model_view *view;
+	const struct mprof_why *why;
+	struct timing *timing;
+	const char *name; /* "good" or "bad" */
+	uint64_t start;
+};
+
+/* The answer, with the good run first. */
+struct differences {
+	const struct mprof_diff_view *v;
+	struct side sides[2];
+};
+
+enum { GOOD, BAD };
 
 /* Print threads, their counterparts in the other run, and the steps at which the two diverge. */
 
-/* Print the duration under KEY of OBJECT. */
-static void put_ns(const json_t *object, const char *key)
+static uint64_t since_start(const struct side *s, uint64_t time)
 {
-	print_span(0, answer_time(object, key));
+	return time > s->start ? time - s->start : 0;
 }
 
-/*
- * Write the time of OBJECT, which is of RUN, to TEXT (TIMING_TEXT_MAX bytes). By default it counts
- * from the first event of the trace.
- */
-static void time_text_of(const struct diff_run *run, const json_t *object, char *text)
+/* Write TIME of the run S to TEXT (TIMING_TEXT_MAX bytes). By default it counts from the first event of the trace. */
+static void time_text_of(const struct side *s, uint64_t time, char *text)
 {
 	char span[SPAN_TEXT_MAX];
 
-	if (run->timing->kind != TIME_RELATIVE)
-		timing_text(run->timing, answer_time(object, "time_ns"), text);
+	if (s->timing->kind != TIME_RELATIVE)
+		timing_text(s->timing, time, text);
 	else
-		snprintf(text, TIMING_TEXT_MAX, "+%s",
-			 span_text(answer_time(object, "since_start_ns"), span, sizeof(span)));
+		snprintf(text, TIMING_TEXT_MAX, "+%s", span_text(since_start(s, time), span, sizeof(span)));
 }
 
-static void put_when(const struct diff_run *run, const json_t *object)
+static void put_when(const struct side *s, uint64_t time)
 {
 	char text[TIMING_TEXT_MAX];
 
-	time_text_of(run, object, text);
+	time_text_of(s, time, text);
 	fputs(text, stdout);
 }
 
-static bool same_text(const json_t *a, const json_t *b, const char *key)
+/* Return the bytes of string I of the run S, NULL for MPROF_NONE, and their number in *N. */
+static const char *bytes_of(const struct side *s, uint32_t i, size_t *n)
 {
-	const json_t *x = answer_get(a, key), *y = answer_get(b, key);
+	*n = i == MPROF_NONE ? 0 : s->view->strings[i].bytes;
+	if (i == MPROF_NONE)
+		return NULL;
+	return *n ? s->view->text + s->view->strings[i].offset : "";
+}
 
-	return (!x && !y) || json_equal(x, y);
+/* Print HEAD, and string I of the run S in quotes, unless I is MPROF_NONE. */
+static void put_quoted(const struct side *s, const char *head, uint32_t i)
+{
+	size_t n;
+	const char *text = bytes_of(s, i, &n);
+	CLEANUP(freep) char *safe = text ? printable(text, n) : NULL;
+
+	if (text)
+		printf("%s\"%s\"", head, safe ? safe : "?");
+}
+
+/* Return the label that THREAD of the run S has at TIME, a string or MPROF_NONE. */
+static uint32_t label_of(const struct side *s, uint32_t thread, uint64_t time)
+{
+	uint32_t label = mprof_why_label(s->why, thread, time);
+
+	return label == MPROF_NONE ? MPROF_NONE : s->view->labels[label].text;
+}
+
+/* Return whether THREAD of the run S is one that has a name, and not the program itself. */
+static bool is_thread(const struct side *s, uint32_t thread)
+{
+	return thread != MPROF_NONE && !(s->view->threads[thread].flags & MPROF_THREAD_ROOT);
+}
+
+static const char *stream_of(const struct side *s, uint32_t thread)
+{
+	return s->run->streams ? s->run->streams[s->view->threads[thread].stream] : NULL;
+}
+
+/* Print THREAD of the run S with its label at TIME: `4453 (Condition, "Wait for ARP response")`. */
+static void print_thread(const struct side *s, uint32_t thread, uint64_t time)
+{
+	if (!is_thread(s, thread)) {
+		fputs("the program itself", stdout);
+		return;
+	}
+	printf("%" PRId64 " (%s", s->view->threads[thread].id, mprof_thread_type_name(s->view->threads[thread].type));
+	put_quoted(s, ", ", label_of(s, thread, time));
+	if (stream_of(s, thread)) {
+		fputs(", of ", stdout);
+		print_safe(stream_of(s, thread));
+	}
+	putchar(')');
+}
+
+/* Return whether thread I of A at TIME_A and thread K of B at TIME_B look the same. */
+static bool look_same(const struct side *a, uint32_t i, uint64_t time_a, const struct side *b, uint32_t k,
+		      uint64_t time_b)
+{
+	const char *label, *other, *stream, *beside;
+	size_t n, m;
+
+	if (!is_thread(a, i) || !is_thread(b, k))
+		return !is_thread(a, i) && !is_thread(b, k);
+	label = bytes_of(a, label_of(a, i, time_a), &n);
+	other = bytes_of(b, label_of(b, k, time_b), &m);
+	stream = stream_of(a, i);
+	beside = stream_of(b, k);
+	return a->view->threads[i].id == b->view->threads[k].id &&
+	       a->view->threads[i].type == b->view->threads[k].type && !label == !other && n == m &&
+	       (!n || memcmp(label, other, n) == 0) && !stream == !beside && (!stream || strcmp(stream, beside) == 0);
 }
 
 /*
- * Print a thread of the good run and its counterpart in the bad run. If both look the same, print
- * one. One of the two may be JSON null.
+ * Print thread I of the good run and its counterpart K of the bad run. If both look the same, print
+ * one. One of the two may be MPROF_NONE.
  */
-static void put_both(const json_t *good, const json_t *bad)
+static void put_both(const struct differences *d, uint32_t i, uint32_t k)
 {
-	if (!json_object_size(bad) || !json_object_size(good)) {
-		print_thread(json_object_size(good) ? good : bad);
-		fputs(json_object_size(good) ? ", which the bad run does not have"
-					     : ", which the good run does not have",
+	const struct side *good = &d->sides[GOOD], *bad = &d->sides[BAD];
+
+	if (!is_thread(good, i) || !is_thread(bad, k)) {
+		print_thread(is_thread(good, i) ? good : bad, is_thread(good, i) ? i : k, UINT64_MAX);
+		fputs(is_thread(good, i) ? ", which the bad run does not have" : ", which the good run does not have",
 		      stdout);
 		return;
 	}
-	print_thread(good);
-	if (same_text(good, bad, "thread") && same_text(good, bad, "type") && same_text(good, bad, "label") &&
-	    same_text(good, bad, "stream"))
+	print_thread(good, i, UINT64_MAX);
+	if (look_same(good, i, UINT64_MAX, bad, k, UINT64_MAX))
 		return;
 	fputs(", in the bad run ", stdout);
-	print_thread(bad);
+	print_thread(bad, k, UINT64_MAX);
 }
 
-static void put_step(const json_t *step)
+static void put_step(const struct side *s, const struct mprof_diff_step *step)
 {
 	static const struct {
-		const char *name, *words, *self;
+		const char *words, *self;
 	} steps[] = {
-		{"creates", "creates ", NULL},		 {"signals", "signals ", "signals itself"},
-		{"signalled", "is signalled by ", NULL}, {"resolves", "resolves ", "is resolved"},
-		{"resolved", "is resolved by ", NULL},	 {"fails", "lets fail ", "fails"},
-		{"failed", "is failed by ", NULL},	 {"reads", "reads ", "reads itself"},
-		{"read", "is read by ", NULL},		 {"awaits", "waits on ", "waits on itself"},
-		{"awaited", "is waited on by ", NULL},	 {"becomes", "goes on as ", NULL},
+		[MPROF_STEP_CREATES] = {"creates ", NULL},
+		[MPROF_STEP_SIGNALS] = {"signals ", "signals itself"},
+		[MPROF_STEP_SIGNALLED] = {"is signalled by ", NULL},
+		[MPROF_STEP_RESOLVES] = {"resolves ", "is resolved"},
+		[MPROF_STEP_RESOLVED] = {"is resolved by ", NULL},
+		[MPROF_STEP_FAILS] = {"lets fail ", "fails"},
+		[MPROF_STEP_FAILED] = {"is failed by ", NULL},
+		[MPROF_STEP_READS] = {"reads ", "reads itself"},
+		[MPROF_STEP_READ] = {"is read by ", NULL},
+		[MPROF_STEP_BECOMES] = {"goes on as ", NULL},
 	};
-	const char *name = answer_string(step, "step");
-	size_t i;
 
-	if (strcmp(name, "label") == 0) {
-		fputs("gets the label \"", stdout);
-		print_safe(answer_string(step, "label"));
-		putchar('"');
-		return;
+	if (step->kind == MPROF_STEP_LABEL) {
+		put_quoted(s, "gets the label ", s->view->labels[step->label].text);
+	} else if (steps[step->kind].self && step->other == step->thread) {
+		fputs(steps[step->kind].self, stdout);
+	} else {
+		fputs(steps[step->kind].words, stdout);
+		print_thread(s, step->other, step->time);
 	}
-	for (i = 0; i < ARRAY_SIZE(steps) && strcmp(name, steps[i].name) != 0; i++)
-		;
-	if (i == ARRAY_SIZE(steps))
-		return;
-	if (steps[i].self && json_is_true(answer_get(step, "self"))) {
-		fputs(steps[i].self, stdout);
-		return;
-	}
-	fputs(steps[i].words, stdout);
-	print_thread(answer_get(step, "other"));
 }
 
-/* Print STEP of RUN as a line that begins with HEAD. */
-static void show_step(const char *head, const struct diff_run *run, const json_t *step)
+/* Print STEP of the run S as a line that begins with HEAD. */
+static void show_step(const char *head, const struct side *s, const struct mprof_diff_step *step)
 {
 	char when[TIMING_TEXT_MAX];
 
-	time_text_of(run, step, when);
+	time_text_of(s, step->time, when);
 	printf("    %-6s%12s  ", head, when);
-	put_step(step);
+	put_step(s, step);
 	putchar('\n');
 }
 
 /*
- * Print the steps of SIDE, those that RUN takes after the two runs differ. If the run OTHER takes the
- * first of these steps later, LATER is that step of OTHER; else LATER is empty. Print the time of
+ * Print the N steps from NEXT on, those that the run S takes after the two runs differ. If the run OTHER takes the
+ * first of these steps later, LATER is that step of OTHER; else LATER is MPROF_NONE. Print the time of
  * LATER, and the step itself if it names another thread.
  */
-static void show_next(const struct diff_run *run, const json_t *side, const json_t *later, const struct diff_run *other)
+static void show_next(const struct differences *d, const struct side *s, uint32_t next, uint32_t n, uint32_t later,
+		      const struct side *other)
 {
-	const json_t *next = answer_get(side, "next");
+	const struct mprof_diff_step *steps = d->v->steps;
 
-	if (!json_array_size(next))
-		printf("    %-6s nothing more\n", run->side);
-	for (size_t i = 0; i < json_array_size(next); i++) {
-		show_step(i ? "" : run->side, run, json_array_get(next, i));
-		if (i || !json_object_size(later))
+	if (!n)
+		printf("    %-6s nothing more\n", s->name);
+	for (uint32_t i = next; i < next + n; i++) {
+		show_step(i > next ? "" : s->name, s, &steps[i]);
+		if (i > next || later == MPROF_NONE)
 			continue;
-		printf("    %-6s%13s  (in the %s run at ", "", "", other->side);
-		put_when(other, later);
-		if (!json_equal(answer_get(later, "other"), answer_get(json_array_get(next, 0), "other"))) {
+		printf("    %-6s%13s  (in the %s run at ", "", "", other->name);
+		put_when(other, steps[later].time);
+		if (!look_same(other, steps[later].other, steps[later].time, s, steps[i].other, steps[i].time)) {
 			fputs(": ", stdout);
-			put_step(later);
+			put_step(other, &steps[later]);
 		}
 		puts(")");
 	}
 }
 
 /*
- * Print where two counterparts diverge. Complete the current line with both threads, then print a
+ * Print where two counterparts diverge, divergence I. Complete the current line with both threads, then print a
  * line for each step.
  */
-static void show_divergence(const struct diff_run *runs, const json_t *divergence)
+static void show_divergence(const struct differences *d, uint32_t i)
 {
-	const json_t *good = answer_get(divergence, "good"), *bad = answer_get(divergence, "bad");
-	const json_t *common = answer_get(good, "common");
+	const struct mprof_diff_divergence *p = &d->v->divergences[i];
+	const struct side *good = &d->sides[GOOD], *bad = &d->sides[BAD];
+	const struct mprof_diff_step *steps = d->v->steps;
 
-	put_both(answer_get(good, "thread"), answer_get(bad, "thread"));
+	put_both(d, p->good, p->bad);
 	puts(":");
-	if (json_object_size(common)) {
-		show_step("both", &runs[0], common);
-		if (!same_text(common, answer_get(bad, "common"), "since_start_ns")) {
+	if (p->good_common != MPROF_NONE) {
+		show_step("both", good, &steps[p->good_common]);
+		if (since_start(good, steps[p->good_common].time) != since_start(bad, steps[p->bad_common].time)) {
 			printf("    %-6s%13s  (in the bad run at ", "", "");
-			put_when(&runs[1], answer_get(bad, "common"));
+			put_when(bad, steps[p->bad_common].time);
 			puts(")");
 		}
 	}
-	show_next(&runs[0], good, answer_get(bad, "later"), &runs[1]);
-	show_next(&runs[1], bad, answer_get(good, "later"), &runs[0]);
+	show_next(d, good, p->good_next, p->good_n, p->bad_later, bad);
+	show_next(d, bad, p->bad_next, p->bad_n, p->good_later, good);
 }
 
 /* Most entries that are printed of each kind. */
@@ -174,143 +250,141 @@ static void show_divergence(const struct diff_run *runs, const json_t *divergenc
 
 /* ---- outcomes */
 
-/* Print how a thread ended in RUN. */
-static void show_end(const struct diff_run *run, const json_t *life)
+/* Return the end of THREAD of the run S, the thread whose end it is; NULL if it did not end, or is none. */
+static const struct mprof_thread *end_of(const struct side *s, uint32_t thread)
 {
-	const json_t *end = answer_get(life, "end");
-	const char *failure = json_string_value(answer_get(end, "failure"));
+	const struct mprof_thread *it =
+		is_thread(s, thread) ? &s->view->threads[mprof_why_final(s->why, thread)] : NULL;
 
-	printf("  in the %s run it %s ", run->side, failure ? "failed" : "was resolved");
-	put_ns(life, "lasted_ns");
+	return it && it->flags & MPROF_THREAD_RESOLVED ? it : NULL;
+}
+
+/* Print how THREAD of the run S ended, NS after its creation. */
+static void show_end(const struct side *s, uint32_t thread, uint64_t ns)
+{
+	const struct mprof_thread *end = end_of(s, thread);
+
+	printf("  in the %s run it %s ", s->name, end->failure == MPROF_NONE ? "was resolved" : "failed");
+	print_span(0, ns);
 	fputs(" after its creation, at ", stdout);
-	put_when(run, end);
-	if (json_object_size(answer_get(end, "by")) &&
-	    answer_count(answer_get(end, "by"), "thread") != answer_count(life, "thread")) {
+	put_when(s, end->end);
+	if (is_thread(s, end->resolver) && s->view->threads[end->resolver].id != s->view->threads[thread].id) {
 		fputs(", by ", stdout);
-		print_thread(answer_get(end, "by"));
+		print_thread(s, end->resolver, end->end);
 	}
-	if (failure) {
-		fputs(", with \"", stdout);
-		print_safe(failure);
-		putchar('"');
-	}
+	put_quoted(s, ", with ", end->failure);
 	putchar('\n');
 }
 
-/* Print what a thread waits on in RUN, and how the same wait ended in the run OTHER. */
-static void show_wait(const struct diff_run *run, const struct diff_run *other, const json_t *outcome,
-		      const json_t *life)
+static void show_missed(const struct side *s, const struct mprof_diff_outcome *o)
 {
-	const json_t *root = answer_get(outcome, "root"), *like = answer_get(outcome, "root_counterpart");
-	const json_t *end = answer_get(like, "end"), *missed = answer_get(outcome, "missed");
+	const struct mprof_interaction *signal;
 
-	printf("  in the %s run it waits", run->side);
-	if (json_object_size(root) && answer_count(root, "thread") != answer_count(life, "thread")) {
+	if (o->lost_signal == MPROF_NONE)
+		return;
+	signal = &s->view->interactions[o->lost_signal];
+	fputs("  missed wake-up: ", stdout);
+	print_thread(s, o->condition, UINT64_MAX);
+	fputs(" was signalled by ", stdout);
+	print_thread(s, signal->thread, signal->time);
+	fputs(" at ", stdout);
+	put_when(s, signal->time);
+	fputs(", when nobody waited for it yet\n", stdout);
+}
+
+/* Print that THREAD of the run SIDE waits for NS, and how the same wait ended in the other run. */
+static void show_wait(const struct differences *d, int side, const struct mprof_diff_outcome *o, uint32_t thread,
+		      uint64_t ns)
+{
+	int waits = o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_BAD_FAILS ? BAD : GOOD;
+	const struct side *s = &d->sides[waits],
+			  *like = &d->sides[!waits]; /* the runs of the root, and of its counterpart */
+	bool behind = !is_thread(s, o->root) || s->view->threads[o->root].id != d->sides[side].view->threads[thread].id;
+	const struct mprof_thread *end = end_of(like, o->root_match);
+
+	printf("  in the %s run it waits", d->sides[side].name);
+	if (is_thread(s, o->root) && behind) {
 		fputs(" on ", stdout);
-		print_thread(root);
+		print_thread(s, o->root, UINT64_MAX);
 	}
 	fputs(", for the ", stdout);
-	put_ns(life, "lasted_ns");
+	print_span(0, ns);
 	puts(" to the end of the trace");
-	if (json_object_size(end) && answer_count(root, "thread") != answer_count(life, "thread")) {
-		printf("  in the %s run that was resolved at ", other->side);
-		put_when(other, end);
+	if (end && behind) {
+		printf("  in the %s run that was resolved at ", like->name);
+		put_when(like, end->end);
 		fputs(", by ", stdout);
-		print_thread(answer_get(end, "by"));
+		print_thread(like, end->resolver, end->end);
 		putchar('\n');
 	}
-	if (json_object_size(missed)) {
-		fputs("  missed wake-up: ", stdout);
-		print_thread(answer_get(outcome, "condition"));
-		fputs(" was signalled by ", stdout);
-		print_thread(answer_get(missed, "by"));
-		fputs(" at ", stdout);
-		put_when(run, missed);
-		fputs(", when nobody waited for it yet\n", stdout);
-	}
+	show_missed(s, o);
 }
 
 /* Print WHAT happened, the thread to which it happened, and the number of other such threads. */
-static void show_victim(const json_t *outcome, const char *what)
+static void show_victim(const struct differences *d, const struct mprof_diff_outcome *o, const char *what)
 {
-	json_int_t threads = answer_count(outcome, "threads"), should = answer_count(outcome, "should_resolve");
-
 	printf("%s: ", what);
-	put_both(answer_get(outcome, "good"), answer_get(outcome, "bad"));
-	if (should)
+	put_both(d, o->good, o->bad);
+	if (o->should_resolve)
 		fputs(", which should resolve", stdout);
-	if (threads > 1) {
+	if (o->threads > 1) {
 		fputs(", and for the same reason ", stdout);
-		print_count(threads - 1, "thread");
+		print_count(o->threads - 1, "thread");
 		fputs(" more", stdout);
-		if (should > 1)
-			printf(" (%" JSON_INTEGER_FORMAT " that should)", should - 1);
+		if (o->should_resolve > 1)
+			printf(" (%" PRIu32 " that should)", o->should_resolve - 1);
 	}
 	putchar('\n');
 }
 
-static void show_outcome(const struct diff_run *runs, const json_t *outcome)
+static void show_outcome(const struct differences *d, const struct mprof_diff_outcome *o)
 {
-	static const struct {
-		const char *name, *what;
-	} kinds[] = {
-		{"bad-waits", "never resolved in the bad run"},
-		{"bad-fails", "failed in the bad run only"},
-		{"good-waits", "never resolved in the good run"},
-		{"good-fails", "failed in the good run only"},
+	static const char *const whats[] = {
+		[MPROF_DIFF_BAD_WAITS] = "never resolved in the bad run",
+		[MPROF_DIFF_BAD_FAILS] = "failed in the bad run only",
+		[MPROF_DIFF_GOOD_WAITS] = "never resolved in the good run",
+		[MPROF_DIFF_GOOD_FAILS] = "failed in the good run only",
 	};
-	const json_t *good = answer_get(outcome, "good"), *bad = answer_get(outcome, "bad");
-	const json_t *divergence = answer_get(outcome, "parting");
+	const uint32_t threads[] = {o->good, o->bad};
+	const uint64_t spans[] = {o->good_ns, o->bad_ns};
 
-	for (size_t i = 0; i < 4; i++)
-		if (strcmp(answer_string(outcome, "outcome"), kinds[i].name) == 0)
-			show_victim(outcome, kinds[i].what);
-	if (json_object_size(answer_get(good, "end")))
-		show_end(&runs[0], good);
-	else if (json_object_size(good))
-		show_wait(&runs[0], &runs[1], outcome, good);
-	if (json_object_size(answer_get(bad, "end")))
-		show_end(&runs[1], bad);
-	else if (json_object_size(bad))
-		show_wait(&runs[1], &runs[0], outcome, bad);
-	if (json_object_size(divergence)) {
+	show_victim(d, o, whats[o->kind]);
+	for (int i = GOOD; i <= BAD; i++) {
+		if (end_of(&d->sides[i], threads[i]))
+			show_end(&d->sides[i], threads[i], spans[i]);
+		else if (is_thread(&d->sides[i], threads[i]))
+			show_wait(d, i, o, threads[i], spans[i]);
+	}
+	if (o->divergence != MPROF_NONE) {
 		fputs("  the runs part at ", stdout);
-		show_divergence(runs, divergence);
+		show_divergence(d, o->divergence);
 	}
 	putchar('\n');
 }
 
 /* ---- omitted entries and other differences */
 
-static void show_rest(json_int_t n, const char *noun)
+static void show_rest(uint32_t n, const char *noun)
 {
-	if (n <= 0)
+	if (!n)
 		return;
 	fputs("  and ", stdout);
 	print_count(n, noun);
 	puts("; see --json");
 }
 
-static json_int_t left_out(const json_t *json, const char *key, size_t shown)
-{
-	return answer_count(answer_get(json, "left_out"), key) + (json_int_t)json_array_size(answer_get(json, key)) -
-	       (json_int_t)shown;
-}
-
-static size_t least(size_t a, size_t b)
+static uint32_t least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
-static void show_outcomes(const struct diff_run *runs, const json_t *json)
+static void show_outcomes(const struct differences *d)
 {
-	const json_t *outcomes = answer_get(json, "outcomes");
-	size_t n = least(json_array_size(outcomes), OUTCOMES_MAX);
-	json_int_t rest = left_out(json, "outcomes", n);
+	uint32_t n = least(d->v->n_outcomes, OUTCOMES_MAX), rest = d->v->all_outcomes - n;
 
-	for (size_t i = 0; i < n; i++)
-		show_outcome(runs, json_array_get(outcomes, i));
-	if (rest > 0) {
+	for (uint32_t i = 0; i < n; i++)
+		show_outcome(d, &d->v->outcomes[i]);
+	if (rest) {
 		fputs("threads end differently for ", stdout);
 		print_count(rest, "other reason");
 		puts("; see --json\n");
@@ -318,176 +392,220 @@ static void show_outcomes(const struct diff_run *runs, const json_t *json)
 }
 
 /* Print the first divergence, unless one of the printed outcomes contains it. */
-static void show_first(const struct diff_run *runs, const json_t *json)
+static void show_first(const struct differences *d)
 {
-	const json_t *first = answer_get(json, "first_parting"), *outcomes = answer_get(json, "outcomes");
+	const struct mprof_diff_view *v = d->v;
 
-	if (!json_object_size(first))
+	if (v->first == MPROF_NONE)
 		return;
-	for (size_t i = 0; i < least(json_array_size(outcomes), OUTCOMES_MAX); i++)
-		if (json_equal(first, answer_get(json_array_get(outcomes, i), "parting")))
+	for (uint32_t i = 0; i < least(v->n_outcomes, OUTCOMES_MAX); i++)
+		if (v->outcomes[i].divergence == v->first)
 			return;
-	fputs(json_array_size(outcomes) ? "the first step that differs at all, which may not be the cause, is of "
-					: "the order of steps first parts at ",
+	fputs(v->n_outcomes ? "the first step that differs at all, which may not be the cause, is of "
+			    : "the order of steps first parts at ",
 	      stdout);
-	show_divergence(runs, first);
-	if (answer_count(json, "partings") > 1) {
+	show_divergence(d, v->first);
+	if (v->all_divergences > 1) {
 		fputs("  in all ", stdout);
-		print_count(answer_count(json, "partings"), "thread");
+		print_count(v->all_divergences, "thread");
 		puts(" part from their counterparts");
 	}
 	putchar('\n');
 }
 
-static void show_slower(const json_t *json)
+static void show_slower(const struct differences *d)
 {
-	const json_t *slower = answer_get(json, "slower");
-	size_t n = least(json_array_size(slower), OTHERS_MAX);
-	double times = (double)answer_count(json, "slower_percent") / 100;
+	uint32_t n = least(d->v->n_slower, OTHERS_MAX);
 
 	if (!n)
 		return;
-	printf("took much longer in the bad run (%g times as long or more, and ", times);
-	put_ns(json, "slower_ns");
+	printf("took much longer in the bad run (%g times as long or more, and ", (double)d->v->slower_percent / 100);
+	print_span(0, d->v->slower_ns);
 	puts(" or more):");
-	for (size_t i = 0; i < n; i++) {
-		const json_t *one = json_array_get(slower, i);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct mprof_diff_slower *one = &d->v->slower[i];
 
 		fputs("  ", stdout);
-		put_ns(answer_get(one, "good"), "lasted_ns");
+		print_span(0, one->good_ns);
 		fputs(", then ", stdout);
-		put_ns(answer_get(one, "bad"), "lasted_ns");
+		print_span(0, one->bad_ns);
 		fputs(": ", stdout);
-		put_both(answer_get(one, "good"), answer_get(one, "bad"));
-		if (answer_count(one, "followers")) {
+		put_both(d, one->good, one->bad);
+		if (one->followers) {
 			fputs("; with it ", stdout);
-			print_count(answer_count(one, "followers"), "thread");
+			print_count(one->followers, "thread");
 			fputs(" that read it", stdout);
 		}
 		putchar('\n');
 	}
-	show_rest(left_out(json, "slower", n), "other");
+	show_rest(d->v->all_slower - n, "other");
 	putchar('\n');
 }
 
-static void show_unmatched(const json_t *json)
+/* Print TEXT with `#` for each number, in quotes: the label of threads whose labels differ only in their numbers. */
+static int put_shape(const char *text, size_t bytes)
 {
-	const json_t *unmatched = answer_get(json, "lone");
-	size_t n = least(json_array_size(unmatched), OTHERS_MAX);
+	CLEANUP(freep) char *shape = mprof_diff_shape(text, &bytes);
+	CLEANUP(freep) char *safe = shape ? printable(shape, bytes) : NULL;
+
+	if (!safe)
+		return say_memory();
+	printf(", \"%s\"", safe);
+	return CTL_OK;
+}
+
+static int show_unmatched(const struct differences *d)
+{
+	uint32_t n = least(d->v->n_unmatched, OTHERS_MAX), label;
+	const char *text;
+	size_t bytes;
+	int r = CTL_OK;
 
 	if (!n)
-		return;
+		return CTL_OK;
 	puts("threads without a counterpart, good and bad:");
-	for (size_t i = 0; i < n; i++) {
-		const json_t *one = json_array_get(unmatched, i);
-		const char *label = json_string_value(answer_get(one, "label"));
+	for (uint32_t i = 0; i < n && r == CTL_OK; i++) {
+		const struct mprof_diff_unmatched *one = &d->v->unmatched[i];
+		const struct side *s = &d->sides[one->good == MPROF_NONE ? BAD : GOOD];
+		uint32_t thread = one->good == MPROF_NONE ? one->bad : one->good;
 
-		printf("  %6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT "  %s", answer_count(one, "good"),
-		       answer_count(one, "bad"), answer_string(one, "type"));
-		if (label) {
-			fputs(", \"", stdout);
-			print_safe(label);
-			putchar('"');
-		}
+		printf("  %6" PRIu32 " %6" PRIu32 "  %s", one->good_n, one->bad_n,
+		       mprof_thread_type_name(s->view->threads[thread].type));
+		label = label_of(s, thread, 0);
+		text = bytes_of(s, label, &bytes);
+		if (text && one->good_n + one->bad_n > 1)
+			r = put_shape(text, bytes);
+		else
+			put_quoted(s, ", ", label);
 		putchar('\n');
 	}
-	show_rest(left_out(json, "lone", n), "other kind");
+	show_rest(d->v->all_unmatched - n, "other kind");
+	putchar('\n');
+	return r;
+}
+
+/* Print the last value of counter I of the run S, or its sum if it is SUMMED, or - if I is MPROF_NONE or has no sum. */
+static void put_final(const struct side *s, uint32_t i, bool summed)
+{
+	const struct mprof_counter *c = i == MPROF_NONE ? NULL : &s->view->counters[i];
+
+	if (!c)
+		putchar('-');
+	else if (summed)
+		printf("%" PRId64, c->kind == MPROF_COUNTER_AMOUNT ? c->sum : 0);
+	else
+		printf("%" PRId64, s->view->samples[c->last].value);
+}
+
+static void put_largest(const struct side *s, uint32_t i)
+{
+	if (i == MPROF_NONE)
+		putchar('-');
+	else
+		printf("%" PRId64, s->view->counters[i].max);
+}
+
+static bool is_amount(const struct side *s, uint32_t i)
+{
+	return i != MPROF_NONE && s->view->counters[i].kind == MPROF_COUNTER_AMOUNT;
+}
+
+static void show_counter(const struct differences *d, const struct mprof_diff_counter *one)
+{
+	const struct side *good = &d->sides[GOOD], *bad = &d->sides[BAD];
+	bool summed = is_amount(good, one->good) || is_amount(bad, one->bad);
+	size_t n;
+	const char *name = one->good == MPROF_NONE ? bytes_of(bad, bad->view->counters[one->bad].name, &n)
+						   : bytes_of(good, good->view->counters[one->good].name, &n);
+	CLEANUP(freep) char *safe = printable(name ? name : "", n);
+
+	printf("  %s: %s ", safe ? safe : "?", summed ? "sum" : "last");
+	put_final(good, one->good, summed);
+	fputs(" and ", stdout);
+	put_final(bad, one->bad, summed);
+	fputs(", largest ", stdout);
+	put_largest(good, one->good);
+	fputs(" and ", stdout);
+	put_largest(bad, one->bad);
 	putchar('\n');
 }
 
-static void put_value(const json_t *counter, const char *key)
+static void show_counters(const struct differences *d)
 {
-	if (json_object_size(counter))
-		printf("%" JSON_INTEGER_FORMAT, answer_count(counter, key));
-	else
-		putchar('-');
-}
-
-static void show_counters(const json_t *json)
-{
-	const json_t *counters = answer_get(json, "counters");
-	size_t n = least(json_array_size(counters), OTHERS_MAX);
+	uint32_t n = least(d->v->n_counters, OTHERS_MAX);
 
 	if (!n)
 		return;
 	puts("counters, good and bad:");
-	for (size_t i = 0; i < n; i++) {
-		const json_t *one = json_array_get(counters, i), *good = answer_get(one, "good");
-		const json_t *bad = answer_get(one, "bad");
-		const char *final;
-
-		fputs("  ", stdout);
-		print_safe(answer_string(one, "counter"));
-		final = json_object_get(good, "sum") || json_object_get(bad, "sum") ? "sum" : "last";
-		printf(": %s ", final);
-		put_value(good, final);
-		fputs(" and ", stdout);
-		put_value(bad, final);
-		fputs(", largest ", stdout);
-		put_value(good, "max");
-		fputs(" and ", stdout);
-		put_value(bad, "max");
-		putchar('\n');
-	}
-	show_rest(left_out(json, "counters", n), "other");
+	for (uint32_t i = 0; i < n; i++)
+		show_counter(d, &d->v->counters[i]);
+	show_rest(d->v->all_counters - n, "other");
 	putchar('\n');
 }
 
-static void show_run(const struct diff_run *side, const json_t *run)
+static void show_run(const struct side *s, uint32_t threads, uint64_t end)
 {
-	printf("%-5s ", side->side);
-	print_safe(answer_string(run, "trace"));
+	printf("%-5s ", s->name);
+	print_safe(s->run->name);
 	fputs(": ", stdout);
-	print_count(answer_count(run, "threads"), "thread");
+	print_count(threads, "thread");
 	fputs(" in ", stdout);
-	print_span(answer_time(run, "first_ns"), answer_time(run, "last_ns"));
-	if (side->timing->kind != TIME_RELATIVE) {
+	print_span(s->start, end);
+	if (s->timing->kind != TIME_RELATIVE) {
 		fputs(" from ", stdout);
-		timing_print(side->timing, answer_time(run, "first_ns"));
+		timing_print(s->timing, s->start);
 	}
-	if (answer_count(run, "lost_packets")) {
+	if (s->run->lost_packets) {
 		fputs("; ", stdout);
-		print_missing(answer_count(run, "lost_packets"));
+		print_missing((json_int_t)s->run->lost_packets);
 		fputs(", and what happened there is unknown", stdout);
 	}
 	putchar('\n');
 }
 
-/* Return whether packets of one of the runs are missing, so that the runs can differ in these. */
-static bool lacks_packets(const json_t *json)
+static void show_verdict(const struct differences *d)
 {
-	return answer_count(answer_get(json, "good"), "lost_packets") ||
-	       answer_count(answer_get(json, "bad"), "lost_packets");
-}
+	const struct mprof_diff_view *v = d->v;
 
-static void show_verdict(const json_t *json)
-{
-	if (json_is_true(answer_get(json, "alike")) && lacks_packets(json))
+	/* In missing packets the runs can differ. */
+	if (v->alike && (d->sides[GOOD].run->lost_packets || d->sides[BAD].run->lost_packets))
 		puts("no difference is in the traces; the two may differ in the missing packets");
-	else if (json_is_true(answer_get(json, "alike")) && !json_array_size(answer_get(json, "slower")))
+	else if (v->alike && !v->n_slower)
 		puts("the two are alike: the same threads, each with the same steps in the same order");
-	else if (json_is_true(answer_get(json, "alike")))
+	else if (v->alike)
 		puts("the two are alike but for the time that they took");
-	else if (!json_array_size(answer_get(json, "outcomes")))
+	else if (!v->n_outcomes)
 		puts("no thread ended differently in the two runs, as far as the traces go");
-	if (answer_count(json, "undue")) {
-		print_count(answer_count(json, "undue"), "thread");
+	if (v->not_due) {
+		print_count(v->not_due, "thread");
 		puts(" were not resolved in one run because its trace ended first; that is not counted");
 	}
 }
 
-int diff_show(const json_t *json, const struct diff_run runs[2])
+int diff_show(const struct mprof_diff_report *report)
 {
-	show_run(&runs[0], answer_get(json, "good"));
-	show_run(&runs[1], answer_get(json, "bad"));
+	static const char *const names[] = {"good", "bad"};
+	const struct mprof_diff_view *v = mprof_diff_view(report->diff);
+	struct differences d = {.v = v};
+	int r;
+
+	for (int i = GOOD; i <= BAD; i++)
+		d.sides[i] = (struct side){.run = &report->runs[i],
+					   .view = report->runs[i].view,
+					   .why = mprof_diff_why(report->diff, i == BAD),
+					   .timing = report->runs[i].clock,
+					   .name = names[i],
+					   .start = i == GOOD ? v->good_start : v->bad_start};
+	show_run(&d.sides[GOOD], v->good_threads, v->good_end);
+	show_run(&d.sides[BAD], v->bad_threads, v->bad_end);
 	printf("      ");
-	print_count(answer_count(json, "counterparts"), "thread");
+	print_count(v->matched, "thread");
 	puts(" are in both\n");
-	show_outcomes(runs, json);
-	show_first(runs, json);
-	show_slower(json);
-	show_unmatched(json);
-	show_counters(json);
-	show_verdict(json);
-	return stdout_verdict();
+	show_outcomes(&d);
+	show_first(&d);
+	show_slower(&d);
+	r = show_unmatched(&d);
+	show_counters(&d);
+	show_verdict(&d);
+	return r ? r : stdout_verdict();
 }

@@ -200,11 +200,6 @@ const char *answer_string(const json_t *json, const char *key)
 	return text ? text : "";
 }
 
-uint64_t answer_time(const json_t *json, const char *key)
-{
-	return strtoull(answer_string(json, key), NULL, 10);
-}
-
 void print_time(uint64_t ns)
 {
 	printf("%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);

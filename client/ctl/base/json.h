@@ -54,12 +54,11 @@ void write_json_event_with(struct writer *w, const struct mprof_raw_event *e, co
 /*
  * Return the value of KEY in the object JSON. A missing value gives NULL, 0 or "". answer_get()
  * returns any value, which belongs to JSON. answer_count() returns a number, answer_string() a text
- * that belongs to JSON, and answer_time() the ns of a string of decimal digits.
+ * that belongs to JSON.
  */
 const json_t *answer_get(const json_t *json, const char *key);
 json_int_t answer_count(const json_t *json, const char *key);
 const char *answer_string(const json_t *json, const char *key);
-uint64_t answer_time(const json_t *json, const char *key);
 
 /*
  * Print a time as `dump` does; and print the span between two times, which is 0 if TO is before

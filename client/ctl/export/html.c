@@ -321,7 +321,8 @@ static json_t *stream_json(const struct html_part *p, unsigned int i, size_t pie
 	const char *name = p->names ? p->names[i] : "";
 	json_t *json = json_pack("{so sI}", "name", text_json(name, strlen(name)), "pieces", (json_int_t)pieces);
 
-	if (!json || p->tails[i] == UINT64_MAX || json_object_set_new(json, "tail", modeller_time(p->tails[i])) == 0)
+	if (!json || p->tails[i] == UINT64_MAX ||
+	    json_object_set_new(json, "tail", json_sprintf("%" PRIu64, p->tails[i])) == 0)
 		return json;
 	json_decref(json);
 	return NULL;

@@ -13,9 +13,9 @@ static void put(void *context, const char *text, size_t n)
 	fwrite(text, 1, n, stdout);
 }
 
-static size_t put_wall(void *context, uint64_t ns, char *text)
+static size_t put_wall(void *clock, uint64_t ns, char *text)
 {
-	return timing_json_text(context, ns, text);
+	return timing_json_text(clock, ns, text);
 }
 
 struct mprof_json answer_output(struct timing *timing)
@@ -23,14 +23,14 @@ struct mprof_json answer_output(struct timing *timing)
 	return (struct mprof_json){
 		.put = put,
 		.wall = timing->kind == TIME_WALL ? put_wall : NULL,
-		.context = timing,
+		.clock = timing,
 		.pretty = true,
 	};
 }
 
 void answer_output_uncertainty(const struct timing *timing, struct mprof_json *j)
 {
-	uint64_t ns = timing->clock.known ? timing->clock.uncertainty_ns : UINT64_MAX;
+	uint64_t ns = timing_uncertainty(timing);
 
 	if (timing->kind != TIME_WALL)
 		return;

@@ -10,7 +10,6 @@
 
 #include "cleanup.h"
 #include "filter.h"
-#include "json.h"
 #include "modeller.h"
 #include "seed.h"
 
@@ -213,16 +212,6 @@ void modeller_range(const struct modeller *m, struct timing *timing)
 	timing_range(timing, m->period->first, last);
 }
 
-json_t *modeller_string(const struct modeller *m, uint32_t i)
-{
-	const struct mprof_string *s;
-
-	if (i == MPROF_NONE)
-		return json_null();
-	s = &m->view->strings[i];
-	return text_json(s->bytes ? m->view->text + s->offset : "", s->bytes);
-}
-
 /* Match each string once and keep the results in MATCHES, because many labels share a string. */
 uint8_t *modeller_labelled(const struct modeller *m, const char *glob)
 {
@@ -243,12 +232,4 @@ uint8_t *modeller_labelled(const struct modeller *m, const char *glob)
 		if (v->labels[i].sample == MPROF_NONE && matches[v->labels[i].text])
 			labelled[v->labels[i].thread] = 1;
 	return labelled;
-}
-
-json_t *modeller_time(uint64_t ns)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, ns);
-	return json_string(text);
 }

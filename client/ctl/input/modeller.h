@@ -2,7 +2,6 @@
 #ifndef CTL_MODELLER_H
 #define CTL_MODELLER_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include <mprof/model.h>
@@ -65,17 +64,9 @@ bool modeller_leads(const struct modeller *m, unsigned int stream);
  */
 void modeller_range(const struct modeller *m, struct timing *timing);
 
-/* Return string I of VIEW as a JSON string; JSON null if I is MPROF_NONE. The caller decrefs it. */
-json_t *modeller_string(const struct modeller *m, uint32_t i);
 /*
  * Return an array with one byte for each thread of VIEW: 1 if a label of the thread matches the
  * pattern GLOB (see glob_match()). The caller frees the array. Return NULL without memory.
  */
 uint8_t *modeller_labelled(const struct modeller *m, const char *glob);
-/*
- * Return the time NS as a JSON string of decimal digits, the form of all times in mprofctl's JSON.
- * The caller decrefs it.
- */
-json_t *modeller_time(uint64_t ns);
-
 #endif

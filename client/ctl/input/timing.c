@@ -112,59 +112,7 @@ size_t timing_json_text(struct timing *t, uint64_t ns, char *text)
 	return n;
 }
 
-json_t *timing_json(struct timing *t, uint64_t ns)
+uint64_t timing_uncertainty(const struct timing *t)
 {
-	char text[TIMING_TEXT_MAX];
-
-	timing_json_text(t, ns, text);
-	return json_loads(text, JSON_DECODE_ANY, NULL);
-}
-
-/* Return false without memory. */
-static bool add_wall(struct timing *t, json_t *object, const char *name)
-{
-	char key[32];
-	const char *digits;
-
-	snprintf(key, sizeof(key), "%s_ns", name);
-	digits = json_string_value(json_object_get(object, key));
-	if (!digits)
-		return true;
-	snprintf(key, sizeof(key), "%s_wall", name);
-	return json_object_set_new(object, strcmp(name, "time") == 0 ? "wall" : key,
-				   timing_json(t, strtoull(digits, NULL, 10))) == 0;
-}
-
-/* Answers are at most as deep as mprofctl makes them, so recursion is safe here. */
-bool timing_json_walls(struct timing *t, json_t *json)
-{
-	static const char *const names[] = {"time", "start", "end",   "created", "since",
-					    "from", "to",    "first", "last",	 "sleeping_from"};
-	const char *key;
-	json_t *value;
-	bool ok = true;
-	size_t i;
-
-	if (t->kind != TIME_WALL)
-		return true;
-	json_array_foreach(json, i, value)
-	{
-		ok = ok && timing_json_walls(t, value);
-	}
-	json_object_foreach(json, key, value)
-	{
-		ok = ok && timing_json_walls(t, value);
-	}
-	for (i = 0; json_is_object(json) && i < ARRAY_SIZE(names); i++)
-		ok = ok && add_wall(t, json, names[i]);
-	return ok;
-}
-
-void timing_json_uncertainty(const struct timing *t, json_t **object)
-{
-	uint64_t ns = t->clock.known ? t->clock.uncertainty_ns : UINT64_MAX;
-
-	if (t->kind == TIME_WALL)
-		json_add_member(object, "wall_uncertainty_ns",
-				ns == UINT64_MAX ? json_null() : json_sprintf("%" PRIu64, ns));
+	return t->clock.known ? t->clock.uncertainty_ns : UINT64_MAX;
 }

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "clock-offset.h"
 #include "options.h"
 #include "time-filter.h"
@@ -70,18 +68,7 @@ void timing_print(struct timing *t, uint64_t ns);
  * 3339 time in UTC, or `null`. Return the length.
  */
 size_t timing_json_text(struct timing *t, uint64_t ns, char *text);
-/* Return the same as a JSON value, which the caller decrefs. */
-json_t *timing_json(struct timing *t, uint64_t ns);
-/*
- * With --time wall, add to JSON the wall time of each of its members that is a time of the guest:
- * `wall` for `time_ns`, and `X_wall` for `X_ns`; the same for all objects and arrays in it. Return false without memory:
- * some may be missing then.
- */
-bool timing_json_walls(struct timing *t, json_t *json);
-/*
- * With --time wall, add to *OBJECT, as json_add_member() does, the member `wall_uncertainty_ns`: by how much the true wall times
- * can be earlier, as a string of decimal digits, or null if that is unknown.
- */
-void timing_json_uncertainty(const struct timing *t, json_t **object);
+/* Return by how much the true wall times can be earlier, ns; UINT64_MAX: unknown. */
+uint64_t timing_uncertainty(const struct timing *t);
 
 #endif

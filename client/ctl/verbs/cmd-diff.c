@@ -1,16 +1,18 @@
 /*
  * `mprofctl diff`: compare a good run with a bad one.
  *
- * The answer is always built as JSON. The text for people is printed from that JSON.
+ * The answer is libmprof's (<mprof/diff-report.h>), which prints it as JSON; diff-show.c prints it as text.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer-output.h"
 #include "array.h"
 #include "cleanup.h"
 #include "diff-answer.h"
 #include "input.h"
+#include "modeller.h"
 #include "options.h"
 #include "seed.h"
 #include "table.h"
@@ -95,6 +97,16 @@ static uint64_t lost_packets(const struct input *in)
 	return lost;
 }
 
+static int print_json(const struct mprof_diff_report *report, struct timing *timing)
+{
+	struct mprof_json j = answer_output(timing);
+
+	mprof_json_open(&j, NULL, '{');
+	if (mprof_diff_write(report, &j) != MPROF_OK)
+		return say_memory();
+	return answer_output_end(&j);
+}
+
 static int pair_print(const struct ctl *ctl, struct pair *p)
 {
 	struct mprof_diff_options options = {
@@ -102,26 +114,24 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 		.bad_from = period_from(&p->runs[1].timing.period),
 		.seed = seed_new(p),
 	};
-	struct diff_run runs[2];
-	json_t *json;
-	int r;
+	struct mprof_diff_report report = {0};
 
 	for (int i = 0; i < 2; i++)
-		runs[i] = (struct diff_run){.m = &p->runs[i].modeller,
-					    .name = p->runs[i].operand,
-					    .side = i ? "bad" : "good",
-					    .timing = &p->runs[i].timing,
-					    .lost_packets = lost_packets(&p->runs[i].in)};
+		report.runs[i] =
+			(struct mprof_diff_report_run){.view = p->runs[i].modeller.view,
+						       .streams = p->runs[i].modeller.names,
+						       .name = p->runs[i].operand,
+						       .clock = &p->runs[i].timing,
+						       .wall_uncertainty_ns = timing_uncertainty(&p->runs[i].timing),
+						       .lost_packets = lost_packets(&p->runs[i].in)};
 	if (!pair_streams(p))
 		return say_memory();
 	options.streams = p->streams;
-	p->diff = mprof_diff_new(runs[0].m->view, runs[1].m->view, &options);
-	json = p->diff ? diff_json(p->diff, runs) : NULL;
-	if (!json)
+	p->diff = mprof_diff_new(report.runs[0].view, report.runs[1].view, &options);
+	if (!p->diff)
 		return say_memory();
-	r = ctl->json ? json_print(json) : diff_show(json, runs);
-	json_decref(json);
-	return r;
+	report.diff = p->diff;
+	return ctl->json ? print_json(&report, &p->runs[0].timing) : diff_show(&report);
 }
 
 /*

@@ -31,7 +31,7 @@ void answer_put_members(const struct answer_trace *t, struct mprof_json *j, uint
 	const struct mprof_thread *it = &t->view->threads[thread];
 	uint32_t label = mprof_why_label(t->why, thread, time);
 
-	if (t->explanation)
+	if (t->indexed)
 		mprof_json_number(j, "index", thread);
 	mprof_json_number(j, "thread", it->id);
 	mprof_json_word(j, "type", mprof_thread_type_name(it->type));

@@ -10,7 +10,8 @@ struct answer_trace {
 	const struct mprof_model_view *view;
 	const struct mprof_why *why;
 	char *const *streams;		       /* NULL: the answer names no stream */
-	struct mprof_explanation *explanation; /* NULL: the answer has neither stories nor indices of threads */
+	struct mprof_explanation *explanation; /* NULL: the answer has no stories */
+	bool indexed;			       /* threads have their index */
 };
 
 /* Return the bytes of string I of V, or NULL if I is MPROF_NONE, and their number in *BYTES. */

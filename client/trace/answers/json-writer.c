@@ -59,7 +59,7 @@ static void put_walls(struct mprof_json *j)
 	for (uint32_t i = 0; i < MPROF_JSON_TIMES; i++)
 		if (j->times[j->depth - 1].has >> i & 1) {
 			begin(j, timed[i].wall);
-			put(j, text, j->wall(j->context, j->times[j->depth - 1].ns[i], text));
+			put(j, text, j->wall(j->clock, j->times[j->depth - 1].ns[i], text));
 		}
 }
 

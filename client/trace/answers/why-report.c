@@ -350,8 +350,11 @@ static enum mprof_status put_lasts(const struct answer_trace *t, struct mprof_js
 
 enum mprof_status mprof_why_write(const struct mprof_why_report *r, struct mprof_json *j)
 {
-	const struct answer_trace t = {
-		.view = r->view, .why = r->why, .streams = r->streams, .explanation = r->explanation};
+	const struct answer_trace t = {.view = r->view,
+				       .why = r->why,
+				       .streams = r->streams,
+				       .explanation = r->explanation,
+				       .indexed = r->explanation != NULL};
 	enum mprof_status status = MPROF_OK;
 
 	mprof_json_open(j, "answers", '[');

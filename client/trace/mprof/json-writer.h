@@ -37,11 +37,12 @@ struct mprof_json {
 	/* Take N bytes of the output. An error is the caller's to remember. */
 	void (*put)(void *context, const char *text, size_t n);
 	/*
-	 * Write the wall time of NS, a JSON value, to TEXT, which has MPROF_JSON_WALL_MAX bytes, and return its length.
+	 * Write the wall time of NS by CLOCK, a JSON value, to TEXT, which has MPROF_JSON_WALL_MAX bytes, and return its length.
 	 * NULL: the output has no wall times.
 	 */
-	size_t (*wall)(void *context, uint64_t ns, char *text);
-	void *context;
+	size_t (*wall)(void *clock, uint64_t ns, char *text);
+	void *context; /* of PUT */
+	void *clock;   /* of WALL; an answer about two traces sets it to that of each */
 	bool pretty; /* each member on a line of its own, indented by two blanks */
 	/*
 	 * In place of PRETTY, for long lists: each item of the arrays of the outermost object on a line of its own, all else on one line, with

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/diff-report.h>
 #include <mprof/statistics-report.h>
 #include <mprof/threads-report.h>
 #include <mprof/why-report.h>
@@ -108,6 +109,33 @@ char *wasm_thread(const struct mprof_threads *threads, struct mprof_explanation 
 
 	mprof_json_open(&j, NULL, '{');
 	status = mprof_threads_write_one(threads, thread, explanation, &j);
+	mprof_json_close(&j, '}');
+	return taken(&text, status);
+}
+
+static struct mprof_diff_report_run run_of(const struct loader *l, char *const *streams)
+{
+	struct mprof_diff_report_run run = {.view = mprof_model_view(loader_model(l)), .streams = streams};
+	struct loader_counts counts;
+
+	for (uint32_t i = 0; i < run.view->n_streams; i++) {
+		loader_counts(l, i, &counts);
+		run.lost_packets += counts.lost_packets;
+	}
+	return run;
+}
+
+char *wasm_diff_answer(const struct mprof_diff *d, const struct loader *good, char *const *good_streams,
+		       const struct loader *bad, char *const *bad_streams)
+{
+	const struct mprof_diff_report r = {
+		.diff = d, .runs = {run_of(good, good_streams), run_of(bad, bad_streams)}, .indexed = true};
+	struct growing text = {0};
+	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+	enum mprof_status status;
+
+	mprof_json_open(&j, NULL, '{');
+	status = mprof_diff_write(&r, &j);
 	mprof_json_close(&j, '}');
 	return taken(&text, status);
 }

@@ -67,6 +67,9 @@ struct mprof_threads *wasm_threads(const struct mprof_model_view *view, const st
 				   char *const *streams);
 /* The answer of `mprofctl threads` about THREAD, an index of the model, with its sentences. */
 char *wasm_thread(const struct mprof_threads *threads, struct mprof_explanation *explanation, uint32_t thread);
+/* The answer of `mprofctl diff`: of D, the difference of the traces of GOOD and BAD, with the names of their streams. */
+char *wasm_diff_answer(const struct mprof_diff *d, const struct loader *good, char *const *good_streams,
+		       const struct loader *bad, char *const *bad_streams);
 /*
  * The same of `mprofctl stats`, from FROM to TO, ns on the model's time line. If that is the whole trace, the numbers of events are
  * exact; for a part only the events that the model keeps are counted.

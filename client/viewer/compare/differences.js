@@ -1,5 +1,5 @@
 /*
- * The differences of two traces, as sentences and as marks. DIFF is the answer of engine.diff().
+ * The differences of two traces, as sentences and as marks. DIFF is the answer of engine.diff() (schema/answers/diff.json).
  * The trace above is the one that went wrong, called "bad" in DIFF. The trace below went well and
  * is called "good". The sentences say "above" and "below", because the user chose which run went
  * well.
@@ -18,7 +18,7 @@ const OTHER = {bad: "good", good: "bad"};
 /** Return the name of thread IT for a sentence. */
 export function who(it) {
 	return it
-		? `${(it.of ?? it.stream) ? `${it.of ?? it.stream}: ` : ""}${it.thread} (${it.type}${it.label ? `, “${short(it.label, 60)}”` : ""})`
+		? `${it.stream ? `${it.stream}: ` : ""}${it.thread} (${it.type}${it.label ? `, “${short(it.label, 60)}”` : ""})`
 		: "the program itself";
 }
 
@@ -51,7 +51,7 @@ const OUTCOMES = {
 };
 
 function outcome(it) {
-	const [says, side] = OUTCOMES[it.kind];
+	const [says, side] = OUTCOMES[it.outcome];
 	const rest = it.threads > 1 ? `, and ${count(it.threads - 1, "other")} for the same reason` : "";
 	const root =
 		it.root && it.root.index !== it[side]?.index ? `; ${SIDES[side]} it waits in the end on ${who(it.root)}` : "";
@@ -64,23 +64,26 @@ function outcome(it) {
 	};
 }
 
-function divergence(it, first) {
-	const common = it.bad_common ? ` until it ${stepText(it.bad_common)}` : "";
+function divergence({good, bad}, first) {
+	const common = bad.common ? ` until it ${stepText(bad.common)}` : "";
+	const time = ({next, common: last}) => {
+		const step = next[0] ?? last;
+
+		return step ? BigInt(step.time_ns) : null;
+	};
 
 	return {
 		kind: "divergence",
 		first,
-		text: `${first ? "Here they part first: " : ""}${who(it.bad)} does the same in both${common}; then above it ${stepText(it.bad_next[0])}, below it ${stepText(it.good_next[0])}.`,
-		good: it.good,
-		bad: it.bad,
-		goodTime: (it.good_next[0] ?? it.good_common)?.time ?? null,
-		badTime: (it.bad_next[0] ?? it.bad_common)?.time ?? null,
+		text: `${first ? "Here they part first: " : ""}${who(bad.thread)} does the same in both${common}; then above it ${stepText(bad.next[0])}, below it ${stepText(good.next[0])}.`,
+		good: good.thread,
+		bad: bad.thread,
+		goodTime: time(good),
+		badTime: time(bad),
 	};
 }
 
-function unmatched({good, bad, good_n: below, bad_n: above}) {
-	const {type, label} = bad ?? good;
-
+function unmatched({type, label, first_good: good, first_bad: bad, good: below, bad: above}) {
 	return {
 		kind: "unmatched",
 		text: `Without a counterpart: ${type}${label ? ` “${short(label, 60)}”` : ""}, ${above} above and ${below} below.`,
@@ -89,24 +92,26 @@ function unmatched({good, bad, good_n: below, bad_n: above}) {
 	};
 }
 
-function slower(it) {
-	const rest = it.followers ? `, and ${count(it.followers, "other")} that waited for it` : "";
+function slower({good, bad, followers}) {
+	const rest = followers ? `, and ${count(followers, "other")} that waited for it` : "";
 
 	return {
 		kind: "slower",
-		text: `Slower above: ${who(it.bad)} takes ${rough(it.bad_ns)}, below ${rough(it.good_ns)}${rest}.`,
-		good: it.good,
-		bad: it.bad,
+		text: `Slower above: ${who(bad)} takes ${rough(BigInt(bad.lasted_ns))}, below ${rough(BigInt(good.lasted_ns))}${rest}.`,
+		good,
+		bad,
 	};
 }
 
-function counter({good, bad}) {
+function counter({counter: name, stream, good, bad}) {
+	const called = short(stream ? `${stream}: ${name}` : name);
+
 	return {
 		kind: "counter",
 		text:
 			good && bad
-				? `The counter ${short(bad.name ?? "")} has other values.`
-				: `The counter ${short((bad ?? good).name ?? "")} is ${bad ? "above" : "below"} only.`,
+				? `The counter ${called} has other values.`
+				: `The counter ${called} is ${bad ? "above" : "below"} only.`,
 		good: null,
 		bad: null,
 	};
@@ -117,35 +122,32 @@ function counter({good, bad}) {
  * the threads to show in the two traces.
  */
 export function differences(diff) {
-	const {divergences, first} = diff;
+	const {first_parting: first} = diff;
 
 	return [
-		...(first === null ? [] : [divergence(divergences[first], true)]),
+		...(first === null ? [] : [divergence(first, true)]),
 		...diff.outcomes.map(outcome),
-		...divergences.filter((_, i) => i !== first).map((it) => divergence(it, false)),
-		...diff.unmatched.map(unmatched),
+		...diff.other_partings.map((it) => divergence(it, false)),
+		...diff.lone.map(unmatched),
 		...diff.slower.map(slower),
 		...diff.counters.map(counter),
 	];
 }
 
 /** Return a sentence on how similar the traces are. */
-export function summary(diff) {
-	const {matched, bad_threads: above, good_threads: below} = diff;
-	const took = `the trace above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
-	const summary = diff.alike
+export function summary({alike, counterparts, good, bad}) {
+	const lasts = (run) => rough(BigInt(run.last_ns) - BigInt(run.first_ns));
+	const took = `the trace above lasts ${lasts(bad)}, below ${lasts(good)}`;
+	const summary = alike
 		? "Nothing differs but times"
-		: `${count(matched, "thread has", "threads have")} a counterpart, of ${above.toLocaleString("en")} above and ${below.toLocaleString("en")} below`;
+		: `${count(counterparts, "thread has", "threads have")} a counterpart, of ${bad.threads.toLocaleString("en")} above and ${good.threads.toLocaleString("en")} below`;
 
 	return `${summary}; ${took}.`;
 }
 
 /** Return the number of differences that DIFF leaves out because its lists are limited. */
 export function leftOut(diff) {
-	return ["outcomes", "slower", "unmatched", "counters", "divergences"].reduce(
-		(sum, name) => sum + diff[`all_${name}`] - diff[name].length,
-		0,
-	);
+	return Object.values(diff.left_out).reduce((sum, n) => sum + n, 0);
 }
 
 /**

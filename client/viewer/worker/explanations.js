@@ -2,7 +2,7 @@
  * Ask libmprof in the wasm about the threads of one trace: why a thread waits (<mprof/why.h>), and
  * sentences on threads for the user (<mprof/explanation.h>).
  */
-import {UINT64_MAX, need} from "./wasm.js";
+import {need} from "./wasm.js";
 
 /** Return the sentences STORY of an answer with their times as BigInts. */
 const timed = (story) =>
@@ -107,30 +107,6 @@ export class Explanations {
 	}
 
 	/**
-	 * Return the description of the thread INDEX as in `mprofctl why --json`, with `index`, and
-	 * with the label that it had at TIME (ns). Return null for MPROF_NONE and for a root, the
-	 * thread that stands for the sleeping program.
-	 */
-	who(index, time) {
-		const {wasm} = this,
-			{numbers} = wasm;
-		if (this.trace.threadOrNull(index) === null) return null;
-		const label = wasm.c.mprof_why_label(this.#why(), index, time) >>> 0,
-			stream = this.trace.item("threads", "mprof_thread", index, "stream");
-
-		return {
-			index,
-			thread: this.trace.item("threads", "mprof_thread", index, "id"),
-			type: wasm.types[this.trace.item("threads", "mprof_thread", index, "type")],
-			label:
-				label === numbers.MPROF_NONE
-					? null
-					: this.trace.text(this.trace.item("labels", "mprof_label", label, "text")),
-			...(this.trace.names.length > 1 ? {stream: this.trace.names[stream]} : {}),
-		};
-	}
-
-	/**
 	 * Return the answer of engine.why(). THREAD is an index, or null for each thing that threads wait for
 	 * once, the causes of a hang first.
 	 */
@@ -144,10 +120,5 @@ export class Explanations {
 
 		for (const it of [...answer.answers, ...answer.last]) it.story = timed(it.story);
 		return {...answer, rest: timed(answer.rest ?? [])};
-	}
-
-	/** Return who() with the last label of the thread INDEX. */
-	whoEver(index) {
-		return this.who(index, UINT64_MAX);
 	}
 }
