@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 
 import daemons
@@ -104,6 +105,11 @@ class Damage(daemons.Case):
     def setUpClass(cls):
         cls.seed = int(os.environ.get("MPROF_SEED", time.time_ns() % 2**32))
         cls.random = random.Random(cls.seed)
+        cls.made = os.path.join(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="mprof.")), "made")
+        code, said = fsck(unpack(cls.made))
+        if code != 0 or "have checksums now" not in said:
+            raise AssertionError(f"--fsck ended with {code}:\n{said}")
+        settle(cls.made)
 
     def setUp(self):
         super().setUp()
@@ -111,10 +117,7 @@ class Damage(daemons.Case):
             lambda: print(f"MPROF_SEED={self.seed}", file=sys.stderr) if self._outcome.result.failures or self._outcome.result.errors else None
         )
         self.whole = os.path.join(os.getcwd(), "whole")
-        code, said = fsck(unpack(self.whole))
-        self.assertEqual(code, 0, said)
-        self.assertIn("have checksums now", said)
-        settle(self.whole)
+        shutil.copytree(self.made, self.whole)
 
     def daemons_of(self, directory, serve=True):
         os.makedirs(directory)
