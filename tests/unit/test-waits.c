@@ -307,6 +307,54 @@ static void test_nothing(void)
 	end(&s);
 }
 
+/*
+ * A wait for a lock ended because it lasted too long. The recorder writes no release that nobody waits for, so the holder may have
+ * released the lock since: that it ended is no cause, and neither is it for another wait whose holder is not known.
+ */
+static void test_lock_that_nobody_waits_for(void)
+{
+#define TIMED                                                                                                      \
+	CREATES(1, -1, 1, Task), CREATES(1, -1, 2, Task), CREATES(1, -1, 8, Place), CREATES(1, -1, 9, Mutex),      \
+		DOES(2, switch, 2, 0), CREATES(4, 8, -5, Wait), DOES(4, try_read, -5, 9), DOES(4, try_read, 9, 1), \
+		DOES(4, try_read, 2, -5), DOES(4, switch, -1, 0), DOES(20, fails, 9, -5), DOES(20, read, 2, -5)
+	static const struct line ended[] = {TIMED, DOES(30, fulfills, 1, 1), DOES(31, fulfills, 2, 2)};
+	static const struct line again[] = {
+		TIMED,
+		CREATES(25, 8, -6, Wait),
+		DOES(25, try_read, -6, 9),
+		DOES(25, try_read, 2, -6),
+		DOES(25, switch, -1, 0),
+		DOES(30, fulfills, 1, 1),
+	};
+	static const struct line still[] = {
+		TIMED,
+		CREATES(25, 8, -6, Wait),
+		DOES(25, try_read, -6, 9),
+		DOES(25, try_read, 9, 1),
+		DOES(25, try_read, 2, -6),
+		DOES(25, switch, -1, 0),
+		DOES(30, fulfills, 1, 1),
+	};
+	struct story s;
+
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, ended);
+	CHECK_EQ_UINT(n_groups, 0);
+	end(&s);
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, again);
+	CHECK_EQ_UINT(n_groups, 1);
+	check_group(&s, 0, 2, 1, "none");
+	end(&s);
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST, still);
+	CHECK_EQ_UINT(n_groups, 1);
+	check_group(&s, 0, 2, 1, "holder-ended");
+	end(&s);
+	/* A recorder that writes each release has none here. */
+	GROUP(&s, ALL | MPROF_DECLARES_FIRST | MPROF_WRITES_RELEASES, again);
+	check_group(&s, 0, 2, 1, "holder-ended");
+	end(&s);
+#undef TIMED
+}
+
 static void test_no_memory(void)
 {
 	static const struct line lines[] = {DOES(2, try_read, 1, 2), DOES(3, try_read, 2, 1)};
@@ -335,6 +383,7 @@ int main(void)
 	CHECK_RUN(test_far_end_here);
 	CHECK_RUN(test_far_child);
 	CHECK_RUN(test_nothing);
+	CHECK_RUN(test_lock_that_nobody_waits_for);
 	CHECK_RUN(test_no_memory);
 	return check_done();
 }

@@ -1106,7 +1106,17 @@ static void test_gaps(void)
 		  "it was still not resolved");
 }
 
-/* If a clock went back, the order of rings is unknown: a cycle is no deadlock. */
+/* Add another ring to the program of S, and LINES to its end. */
+static void add_ring(struct story *s, const struct line *lines, size_t n)
+{
+	uint32_t stream;
+
+	CHECK_EQ_INT(mprof_model_stream(s->m, &(struct mprof_model_source){0}, &stream), MPROF_OK);
+	for (size_t i = 0; i < n; i++)
+		line_add(s->m, stream, &lines[i]);
+}
+
+/* If a clock went back, the order of several rings is unknown: a cycle is no deadlock. One ring has its order. */
 static void test_cycle_back(void)
 {
 	static const struct line lines[] = {
@@ -1117,18 +1127,99 @@ static void test_cycle_back(void)
 		DOES(103, try_read, 2, 1),
 		DOES(90, switch, 5, 0),
 	};
+	static const struct line other[] = { DOES(95, switch, 6, 0) };
 	char text[2000];
 	struct story s;
 
 	TELL(&s, lines);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_CYCLE);
+	explain(&s, 1, text, sizeof(text));
+	CHECK(strstr(text, "thread 1 (Task) should resolve and never did\n"));
+	story_deinit(&s);
+	/* A packet that is missing behind the step may have an earlier time than the cycle. */
+	story_begin(&s);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		line_add(s.m, 0, &lines[i]);
+	CHECK_EQ_INT(mprof_model_gap(s.m, 0, 1), MPROF_OK);
+	line_add(s.m, 0, &(struct line)DOES(95, gc, 0, 1));
+	story_end(&s);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_NEVER_RESOLVED);
+	CHECK_EQ_STR(mprof_hole_name(ask(&s, 1).since_coverage.hole), "clock");
+	story_deinit(&s);
+	story_begin(&s);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		line_add(s.m, 0, &lines[i]);
+	add_ring(&s, other, 1);
+	story_end(&s);
 	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_NEVER_RESOLVED);
 	explain(&s, 1, text, sizeof(text));
 	CHECK(!strstr(text, "deadlock"));
-	CHECK(strstr(
-		text,
-		"and the trace has no resolution of it. Another resolution would not be here: the clock of the trace "
-		"went back from 0.000000103 to 0.000000090."));
+	CHECK(strstr(text,
+		     "and the trace has no resolution of it. Another resolution would not be here: the clock of a "
+		     "ring went back from 0.000000103 to 0.000000090."));
 	story_deinit(&s);
+}
+
+/* Declare the flags of a recorder that gives each thread its ring. */
+static void declare(struct story *s, uint32_t stream)
+{
+	const unsigned flags = MPROF_DECLARES_KINDS | MPROF_WRITES_WAKES | MPROF_WRITES_STOPS | MPROF_WRITES_ENDS;
+	struct mprof_raw_event e = {
+		.id = MPROF_EVENT_extra, .type = MPROF_EXTRA_RECORDER, .number = (int64_t)(257 | flags << 16)};
+
+	CHECK_EQ_INT(mprof_model_add(s->m, stream, &e), MPROF_OK);
+}
+
+/* The threads 1 and 2 wait for each other's lock, each in its ring, and a third thread has a ring, too. LATE lacks a packet. */
+static void tell_cycle(struct story *s, uint32_t late)
+{
+	static const struct line lines[] = {
+		CREATES(1, -1, 1, Task),
+		CREATES(1, -1, 2, Task),
+		CREATES(1, -1, 3, Task),
+		CREATES(2, -1, 8, Place),
+		CREATES(2, -1, 11, Mutex),
+		CREATES(2, -1, 12, Mutex),
+		CREATES(10, 8, -5, Wait),
+		DOES(10, try_read, -5, 12),
+		DOES(10, try_read, 12, 2),
+		DOES(10, try_read, 1, -5),
+		DOES(10, switch, -1, 0),
+		CREATES(11, 8, -6, Wait),
+		DOES(11, try_read, -6, 11),
+		DOES(11, try_read, 11, 1),
+		DOES(11, try_read, 2, -6),
+		DOES(11, switch, -1, 0),
+		DOES(12, switch, 3, 0),
+	};
+	static const uint32_t ring[] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3};
+	uint32_t stream;
+
+	story_begin(s);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ_INT(mprof_model_stream(s->m, &(struct mprof_model_source){0}, &stream), MPROF_OK);
+	for (uint32_t i = 0; i < 4; i++)
+		declare(s, i);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		line_add(s->m, ring[i], &lines[i]);
+	CHECK_EQ_INT(mprof_model_gap(s->m, late, 1), MPROF_OK);
+	line_add(s->m, late, &(struct line)DOES(30, gc, 0, 1));
+	story_end(s);
+}
+
+/* A packet that is missing in the ring of a thread outside of a cycle cannot have the end of a wait of the cycle. */
+static void test_cycle_of_rings(void)
+{
+	struct story s;
+
+	for (uint32_t late = 0; late < 4; late++) {
+		bool inside = late == 1 || late == 2;
+
+		tell_cycle(&s, late);
+		CHECK_EQ_INT(ask(&s, 1).verdict, inside ? MPROF_WHY_NEVER_RESOLVED : MPROF_WHY_CYCLE);
+		CHECK_EQ_STR(mprof_hole_name(ask(&s, 1).since_coverage.hole), inside ? "gap" : "none");
+		story_deinit(&s);
+	}
 }
 
 /* A thread that ended before it began, by a clock that went back, has no time of its end that could be said. */
@@ -1329,6 +1420,7 @@ int main(void)
 	CHECK_RUN(test_gaps);
 	CHECK_RUN(test_clock_back);
 	CHECK_RUN(test_cycle_back);
+	CHECK_RUN(test_cycle_of_rings);
 	CHECK_RUN(test_signal_to_a_waiter);
 	CHECK_RUN(test_vcpus);
 	CHECK_RUN(test_missed_signal);

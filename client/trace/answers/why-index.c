@@ -162,37 +162,91 @@ bool why_is_far_end(const struct mprof_why *w, uint32_t thread, uint32_t other)
 	       (threads[thread].type == MPROF_THREAD_Stream && threads[other].type == MPROF_THREAD_Stream);
 }
 
-static void note_look(struct mprof_why *w, uint32_t i)
+/* Return the lock that THREAD waits on by its link, or MPROF_NONE. */
+static uint32_t lock_of(const struct mprof_why *w, uint32_t thread)
+{
+	uint32_t on =
+		w->link[thread] == MPROF_NONE ? MPROF_NONE : w->final[w->view->interactions[w->link[thread]].other];
+
+	return on != MPROF_NONE && why_is_lock(&w->view->threads[on]) ? on : MPROF_NONE;
+}
+
+/* Return whether the recorder of LOCK writes no release that nobody waits for. */
+static bool hides_releases(const struct mprof_why *w, uint32_t lock)
+{
+	uint32_t declares = w->view->streams[w->view->threads[lock].stream].declares;
+
+	return (declares & MPROF_DECLARES_KINDS) && !(declares & MPROF_WRITES_RELEASES);
+}
+
+/*
+ * Let no wait of THREAD for a lock be open. If it was the last one of that lock, the holder may release the lock later
+ * without an event: then the lock has no link to it any more. OPEN has the number of open waits for each lock.
+ */
+static void end_wait(struct mprof_why *w, uint32_t thread, uint32_t *open)
+{
+	uint32_t lock = lock_of(w, thread);
+
+	if (lock == MPROF_NONE || !open[lock])
+		return;
+	open[lock]--;
+	if (!open[lock] && hides_releases(w, lock))
+		w->link[lock] = MPROF_NONE;
+}
+
+/* Make interaction I, or MPROF_NONE, the link of THREAD. */
+static void set_link(struct mprof_why *w, uint32_t thread, uint32_t i, uint32_t *open)
+{
+	uint32_t before = w->link[thread], lock;
+
+	w->link[thread] = i;
+	lock = lock_of(w, thread);
+	if (lock != MPROF_NONE)
+		open[lock]++;
+	w->link[thread] = before;
+	end_wait(w, thread, open);
+	w->link[thread] = i;
+}
+
+static void note_look(struct mprof_why *w, uint32_t i, uint32_t *open)
 {
 	const struct mprof_interaction *it = &w->view->interactions[i];
 	const struct mprof_thread *t = &w->view->threads[it->thread];
-	uint32_t *link = &w->link[it->thread], on = MPROF_NONE;
-	bool open;
+	uint32_t link = w->link[it->thread], on = MPROF_NONE;
+	bool waits;
 
 	if ((t->flags & MPROF_THREAD_ROOT) || why_is_far_end(w, it->thread, it->other))
 		return;
-	if (*link != MPROF_NONE)
-		on = w->final[w->view->interactions[*link].other];
-	open = on != MPROF_NONE && !why_resolved(w, on);
-	if (it->kind == MPROF_INTERACTION_TRY_READ && !(waits_on_many(t) && open))
-		*link = i;
+	if (link != MPROF_NONE)
+		on = w->final[w->view->interactions[link].other];
+	waits = on != MPROF_NONE && !why_resolved(w, on);
+	if (it->kind == MPROF_INTERACTION_TRY_READ && !(waits_on_many(t) && waits))
+		set_link(w, it->thread, i, open);
 	else if (it->kind == MPROF_INTERACTION_READ && (!waits_on_many(t) || on == w->final[it->other]))
-		*link = MPROF_NONE;
+		set_link(w, it->thread, MPROF_NONE, open);
 }
 
-static void find_links(struct mprof_why *w)
+/* Return false without memory. */
+static bool find_links(struct mprof_why *w)
 {
 	const struct mprof_interaction *it = w->view->interactions;
+	uint32_t *open = calloc((size_t)w->view->n_threads + 1, sizeof(*open));
 
+	if (!open)
+		return false;
 	memset(w->link, 0xff, w->view->n_threads * sizeof(*w->link));
 	memset(w->looked, 0xff, w->view->n_threads * sizeof(*w->looked));
 	for (uint32_t i = 0; i < w->view->n_interactions; i++) {
+		if (it[i].kind == MPROF_INTERACTION_RESOLVE)
+			end_wait(w, it[i].other, open);
 		if (it[i].kind != MPROF_INTERACTION_TRY_READ && it[i].kind != MPROF_INTERACTION_READ)
 			continue;
 		if (it[i].time < w->looked[it[i].other] && !why_at_place(w, it[i].thread))
 			w->looked[it[i].other] = it[i].time;
-		note_look(w, i);
+		note_look(w, i, open);
 	}
+	free(open);
+	return true;
 }
 
 /* Find for each object a thread that waits on it at a place in the code. */
@@ -461,7 +515,8 @@ struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
 	if (!reserve(w))
 		return mprof_why_free(w);
 	find_finals(w);
-	find_links(w);
+	if (!find_links(w))
+		return mprof_why_free(w);
 	find_users(w);
 	if (!sort_all(w) || !find_roots(w) || !coverage_index_init(&w->coverage, view))
 		return mprof_why_free(w);

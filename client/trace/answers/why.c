@@ -212,35 +212,72 @@ static void find_self(const struct mprof_why *w, struct mprof_why_answer *a)
 }
 
 /*
- * Return whether a packet is missing or a clock went back since the first wait of the cycle in A began, and store that
- * hole: then a wait may be over, or the order of the rings' events is unknown.
+ * Store in A the hole of STREAM from FROM on: a missing packet; or a clock that went back, if the order of SEVERAL rings counts, or
+ * if the ring lacks packets, which may be behind FROM by the order alone.
+ */
+static void find_ring_hole(const struct mprof_why *w, struct mprof_why_answer *a, uint32_t stream, uint64_t from,
+			   bool several)
+{
+	const struct mprof_model_stream *s = &w->view->streams[stream];
+	uint32_t gap = coverage_index_gap(&w->coverage, stream, from, a->end);
+	bool order = several || coverage_index_gap(&w->coverage, stream, 0, UINT64_MAX) != MPROF_NONE;
+
+	if (order && s->back_to && s->back_to >= from)
+		a->since_coverage = (struct mprof_coverage){
+			.hole = MPROF_HOLE_CLOCK, .stream = stream, .from = s->back_from, .to = s->back_to};
+	else if (gap != MPROF_NONE)
+		a->since_coverage = (struct mprof_coverage){.hole = MPROF_HOLE_GAP,
+							    .stream = stream,
+							    .from = w->view->gaps[gap].from,
+							    .to = w->view->gaps[gap].to};
+}
+
+/* Rings in which the waits of a cycle can end. */
+struct cycle_rings {
+	uint64_t from; /* time of the first wait, ns */
+	uint32_t one;  /* the first ring */
+	bool own;      /* each thread has a ring of its own, which would say that the thread runs again */
+	bool several;
+};
+
+/* Add THREAD, one of a cycle, to R. A wait of a place is in the ring of the thread that waits. */
+static void add_ring(const struct mprof_why *w, struct cycle_rings *r, uint32_t thread)
+{
+	uint32_t stream = w->view->threads[thread].stream;
+	uint64_t time = w->view->interactions[w->link[thread]].time;
+
+	r->from = time < r->from ? time : r->from;
+	if (!why_at_place(w, thread)) {
+		r->own = r->own && (why_is_lock(&w->view->threads[thread]) || why_at_place(w, why_next(w, thread)));
+		return;
+	}
+	r->own = r->own && (w->view->streams[stream].declares & MPROF_WRITES_STOPS);
+	r->several = r->several || (r->one != MPROF_NONE && r->one != stream);
+	r->one = stream;
+}
+
+/*
+ * Return whether a wait of the cycle in A may be over, and store that hole: a packet is missing since the first of them began,
+ * or a clock went back, where the order of several rings tells who waits for whom. If each thread has its own ring, no other
+ * ring counts.
  */
 static bool find_cycle_hole(const struct mprof_why *w, struct mprof_why_answer *a)
 {
-	uint32_t thread = a->root, stream = w->view->threads[a->root].stream;
-	uint64_t from = UINT64_MAX;
+	struct cycle_rings r = {.from = UINT64_MAX, .one = MPROF_NONE, .own = true};
+	uint32_t thread = a->root, guest = w->view->streams[w->view->threads[a->root].stream].guest, n = 0;
 
-	for (uint32_t i = 0; i < a->cycle; i++, thread = why_next(w, thread)) {
-		uint64_t time = w->view->interactions[w->link[thread]].time;
-
-		from = time < from ? time : from;
-	}
-	for (uint32_t i = 0; i < w->view->n_streams; i++) {
-		const struct mprof_model_stream *s = &w->view->streams[i];
-
-		uint32_t gap = coverage_index_gap(&w->coverage, i, from, a->end);
-
-		if (s->guest != w->view->streams[stream].guest)
-			continue;
-		if (s->back_to && s->back_to >= from)
-			a->since_coverage = (struct mprof_coverage){
-				.hole = MPROF_HOLE_CLOCK, .stream = i, .from = s->back_from, .to = s->back_to};
-		else if (gap != MPROF_NONE)
-			a->since_coverage = (struct mprof_coverage){.hole = MPROF_HOLE_GAP,
-								    .stream = i,
-								    .from = w->view->gaps[gap].from,
-								    .to = w->view->gaps[gap].to};
-	}
+	for (uint32_t i = 0; i < a->cycle; i++, thread = why_next(w, thread))
+		add_ring(w, &r, thread);
+	for (uint32_t i = 0; r.own && i < a->cycle; i++, thread = why_next(w, thread))
+		if (why_at_place(w, thread))
+			find_ring_hole(w, a, w->view->threads[thread].stream, r.from, r.several);
+	if (r.own)
+		return a->since_coverage.hole != MPROF_HOLE_NONE;
+	for (uint32_t i = 0; i < w->view->n_streams; i++)
+		n += w->view->streams[i].guest == guest;
+	for (uint32_t i = 0; i < w->view->n_streams; i++)
+		if (w->view->streams[i].guest == guest)
+			find_ring_hole(w, a, i, r.from, n > 1);
 	return a->since_coverage.hole != MPROF_HOLE_NONE;
 }
 

@@ -61,7 +61,8 @@ void coverage_losses(const struct mprof_model_view *view, const struct coverage_
 /*
  * Store in *COVERAGE the hole in which a resolution of THREAD may be, from its creation to END, ns, the end of the
  * trace. X is the index of VIEW. That the ring begins later, or that its writer need not write resolutions, is no hole
- * here: the program expects this one.
+ * here: the program expects this one. Neither is a clock that went back, if the program has one ring, which lacks no packet: its
+ * events are in their order.
  */
 void coverage_unresolved(const struct mprof_model_view *view, const struct coverage_index *x, uint32_t thread,
 			 uint64_t end, struct mprof_coverage *coverage);

@@ -205,6 +205,19 @@ void coverage_losses(const struct mprof_model_view *v, const struct coverage_ind
 		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
 }
 
+/*
+ * Return whether the order of the events of STREAM's guest is known without their times: the guest has one ring, and that has
+ * all its packets.
+ */
+static bool has_order(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t stream)
+{
+	uint32_t rings = 0;
+
+	for (uint32_t i = 0; i < v->n_streams; i++)
+		rings += v->streams[i].guest == v->streams[stream].guest && v->streams[i].events;
+	return rings == 1 && find_gap(v, x, stream, 0, UINT64_MAX) == MPROF_NONE;
+}
+
 void coverage_unresolved(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t thread,
 			 uint64_t end, struct mprof_coverage *coverage)
 {
@@ -212,8 +225,10 @@ void coverage_unresolved(const struct mprof_model_view *v, const struct coverage
 
 	coverage_ask(v, x, t->stream, MPROF_COVERAGE_RESOLVE, t->created, end, end, coverage);
 	if (coverage->hole == MPROF_HOLE_KIND || coverage->hole == MPROF_HOLE_UNSAID ||
-	    coverage->hole == MPROF_HOLE_BEGIN)
+	    coverage->hole == MPROF_HOLE_BEGIN || coverage->hole == MPROF_HOLE_CLOCK)
 		coverage_losses(v, x, t->stream, t->created, end, coverage);
+	if (coverage->hole == MPROF_HOLE_CLOCK && has_order(v, x, t->stream))
+		*coverage = find_dropped(v, x, v->streams[t->stream].guest, t->created);
 }
 
 void mprof_coverage_ask(const struct mprof_model_view *v, uint32_t stream, enum mprof_coverage_kind kind, uint64_t from,
