@@ -46,7 +46,7 @@
 #define HIGH_AT	    offsetof(struct mprof_packet_wire, content_high)
 #define FIRST_AT    offsetof(struct mprof_packet_wire, first_timestamp)
 #define MARKER	    "__should_resolve"
-#define DROPPED	    "mprof-dropped"
+#define DROPPED	    MPROF_COUNTER_DROPPED
 #define EXTRA_FIXED (MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES)
 #define TEXT_FIXED  (EXTRA_FIXED + 4u) /* of the kind TEXT */
 #define STEP_LIMIT  1000000000u /* ns; if the clock goes back by more, somebody set it: timestamps then go back too */

@@ -20,7 +20,7 @@ static const struct mprof_text names[] = {
 	[COUNTER_DESCRIPTORS] = MPROF_COUNTER_TEXT("open descriptors", MPROF_COUNTER_GAUGE),
 	/* The sum over the threads that live: it falls when a thread ends, and is no level either. */
 	[COUNTER_SWITCHES] = MPROF_TEXT("context switches"),
-	[COUNTER_LOST] = MPROF_COUNTER_TEXT("mprof-dropped", MPROF_COUNTER_TOTAL),
+	[COUNTER_LOST] = MPROF_COUNTER_TEXT(MPROF_COUNTER_DROPPED, MPROF_COUNTER_TOTAL),
 };
 
 /* Return the resident memory of PID, bytes, or -1. */

@@ -21,7 +21,7 @@
 #define NAMES_MAX  64u /* names of counters whose kinds are declared; others are recorded without a kind */
 #define NAME_BYTES 48u
 
-static const struct mprof_text lost_words = MPROF_COUNTER_TEXT("mprof-lost-words", MPROF_COUNTER_TOTAL);
+static const struct mprof_text lost_words = MPROF_COUNTER_TEXT(MPROF_COUNTER_LOST_WORDS, MPROF_COUNTER_TOTAL);
 
 enum domain_state { DOMAIN_NEW, DOMAIN_READY, DOMAIN_REFUSED };
 

@@ -58,6 +58,13 @@ enum mprof_state_kind {
 /* The end of each thread, and of each wait. */
 #define MPROF_WRITES_ENDS 256u
 
+/*
+ * Counters of recorders, totals: of the events that a recorder dropped, and of the words in a ring of OCaml's runtime that the
+ * runtime overwrote before mprof-run read them.
+ */
+#define MPROF_COUNTER_DROPPED	 "mprof-dropped"
+#define MPROF_COUNTER_LOST_WORDS "mprof-lost-words"
+
 enum mprof_thread_type {
 #define MPROF_THREAD_TYPE(id, name) MPROF_THREAD_##name = (id),
 #include <mprof/events.def>

@@ -19,6 +19,7 @@ ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 TRACES = os.path.join(ROOT, "tests", "traces")
 sys.path += [os.path.join(ROOT, "tests", "traces"), os.path.join(ROOT, "tests", "integration")]
 import schemas  # noqa: E402
+import rings  # noqa: E402
 import trace_events as written  # noqa: E402
 import unpack  # noqa: E402
 
@@ -120,8 +121,11 @@ class Counted(unittest.TestCase):
                 with open(f"{work}/{name}", "wb") as file:
                     file.write(lzma.open(f"{TRACES}/{name}.ctf.xz").read())
             got, one, two = stats(work), stats(f"{work}/wrapped"), stats(f"{work}/small")
-        for key in "events", "packets", "lost_packets", "damages", "bytes", "threads", "preexisting", "gcs", "gc_ns":
+        for key in "events", "packets", "lost_packets", "damages", "bytes", "gcs", "gc_ns":
             self.assertEqual(got[key], one[key] + two[key], key)
+        # Rings of one directory are of one program, whose threads they share.
+        self.assertLess(got["preexisting"], one["preexisting"] + two["preexisting"])
+        self.assertEqual(got["threads"], sum(got["threads_by_type"].values()) + got["preexisting"])
         for key in "events_by_type", "threads_by_type":
             self.assertEqual(got[key], collections.Counter(one[key]) + collections.Counter(two[key]))
         self.assertEqual(got["gc_longest_ns"], max(one["gc_longest_ns"], two["gc_longest_ns"]))
@@ -281,6 +285,74 @@ class Written(unittest.TestCase):
                 self.assertIn("the event's time contradicts those of its neighbours", said)
                 self.assertTrue(times[0] <= int(got["first_ns"]) <= times[1] and times[98] <= int(got["last_ns"]) <= times[99])
 
+    def test_sleep_untold(self):
+        """That nothing slept is said only of a trace that tells when no thread runs."""
+        self.write([written.event(1000 * i, written.SWITCH, i) for i in range(1, 10)])
+        got = stats(self.path)
+        self.assertEqual((got["sleeping_ns"], got["sleeping_share"]), (None, None))
+        out = run("stats", self.path)[1]
+        self.assertIn("\nsleeping  unknown: nothing here says that no thread runs, and the recorder may not write that\n", out)
+        self.write([written.event(1000 * i, written.SWITCH, -1 if i == 5 else i) for i in range(1, 10)])
+        got = stats(self.path)
+        self.assertEqual((got["sleeping_ns"], got["sleeping_share"]), (1000, 0.125))
+        # In a part of it nothing slept.
+        self.assertEqual(stats(self.path, "--to", "+3us")["sleeping_ns"], 0)
+
+    def marked(self, time, thread):
+        return [
+            written.event(time, written.CREATES, 0, thread, written.TASK),
+            written.event(time, written.LABEL, thread, text=b"__should_resolve"),
+        ]
+
+    def test_missing_packet(self):
+        """Nobody knows which thread ran while a packet is missing, nor whether a thread ended there that was created before."""
+        before = [*self.marked(1000, 1), written.event(2000, written.SWITCH, -1), written.event(3000, written.SWITCH, 1)]
+        after = [*self.marked(50000, 2), written.event(60000, written.SWITCH, 2), written.event(62000, written.SWITCH, -1)]
+        bodies = [b"".join(before), written.event(4000, written.SWITCH, 3), b"".join([*after, written.event(65000, written.SWITCH, 2)])]
+        with open(self.path, "wb") as file:
+            file.write(rings.image(bodies, [4096] * 3))
+        whole = stats(self.path)
+        self.assertEqual({it["thread"]: it["running_ns"] for it in whole["busiest"]}, {3: 56000, 2: 2000, 1: 1000})
+        self.assertEqual({it["thread"]: it["resolved"] for it in whole["should_resolve"]}, {1: False, 2: False})
+        with open(self.path, "wb") as file:
+            file.write(rings.image(bodies, [4096] * 3)[:4096] + rings.image(bodies, [4096] * 3)[8192:])
+        got = stats(self.path)
+        self.assertEqual((got["lost_packets"], got["sleeping_ns"], got["sleeping_share"]), (1, 4000, None))
+        self.assertEqual({it["thread"]: it["running_ns"] for it in got["busiest"]}, {2: 2000})
+        self.assertEqual({it["thread"]: it["resolved"] for it in got["should_resolve"]}, {1: None, 2: False})
+        out = run("stats", self.path)[1]
+        self.assertIn("\nsleeping  at least 4.000 µs: parts of the trace are missing\n", out)
+        self.assertRegex(out, r"\n +1  unknown   -\n +2  no        -\n")
+
+    def test_dropped(self):
+        """Events that a recorder dropped are told, and may be the end of a thread."""
+        events = [*self.marked(1000, 1), written.event(2000, written.SWITCH, -1), written.event(3000, written.SWITCH, 1)]
+        self.write([*events, written.event(4000, written.COUNTER, -1, 7, text=b"mprof-dropped"), *self.marked(5000, 2)])
+        got = stats(self.path)
+        self.assertEqual((got["dropped_events"], got["sleeping_ns"], got["sleeping_share"]), (7, 1000, None))
+        self.assertEqual({it["thread"]: it["resolved"] for it in got["should_resolve"]}, {1: None, 2: False})
+        self.assertIn("\ndropped   7 events by the recorder\n", run("stats", self.path)[1])
+        self.write(events)
+        self.assertNotIn("dropped", run("stats", self.path)[1])
+
+    def test_rings_of_a_program(self):
+        """A thread that one ring marks may have ended in another ring of its program."""
+        one = [*self.marked(1000, 1), *self.marked(1000, 2), *self.marked(1000, 3), *self.marked(2000, 3)]
+        other = [written.event(3000, written.SWITCH, i) for i in (1, 2, 3)]
+        other += [written.event(4000 + i, written.FULFILLS, i, i) for i in (1, 3)]
+        directory = os.path.dirname(self.path)
+        for name, events in ("a", one), ("b", other):
+            with open(f"{directory}/{name}", "wb") as file:
+                file.write(written.stream(events))
+        got = stats(directory)
+        # Two threads have had the id 3, and nothing says which of them ended.
+        self.assertEqual([(it["thread"], it["resolved"]) for it in got["should_resolve"]], [(1, True), (2, False), (3, None), (3, None)])
+        self.assertEqual((got["threads"], got["preexisting"]), (5, 1))
+        with open(f"{directory}/b", "ab") as file:
+            file.write(rings.image([b""] * 5, [4096] * 5)[4 * 4096 :])  # packets before it are missing
+        got = stats(directory)
+        self.assertEqual([(it["thread"], it["resolved"]) for it in got["should_resolve"]], [(1, True), (2, None), (3, None), (3, None)])
+
     def test_long_names(self):
         """A name of any length does not make rows of that length; JSON has all of it."""
         name = "é" * 100000
@@ -330,7 +402,7 @@ class Reference(unittest.TestCase):
         self.assertEqual(got["threads"] + 1, model["n_threads_including_top"])
         self.assertEqual(got["gcs"], model["n_gc"])
         self.assertAlmostEqual(got["gc_ns"] / 1e9, model["total_gc_s"], 6)
-        self.assertAlmostEqual(got["sleeping_ns"] / 1e9, model["total_idle_s"], 6)
+        self.assertAlmostEqual((got["sleeping_ns"] or 0) / 1e9, model["total_idle_s"], 6)
         for counter in model["counters"]:
             mine = got["counters"][counter["name"]]
             self.assertEqual((mine["first"], mine["last"]), (counter["first"], counter["final"]))

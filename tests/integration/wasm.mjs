@@ -154,7 +154,7 @@ function checkStats(name, trace, file, gaps) {
 	// the earliest; names that are no text are spelled differently.
 	const {late} = trace.wasm.object("mprof_model_notes", trace.get("notes"));
 	const other = [
-		...(gaps || late ? ["busiest", "sleeping_ns", "sleeping_share", "first_ns"] : []),
+		...(late ? ["busiest", "sleeping_ns", "sleeping_share", "first_ns"] : []),
 		...(JSON.stringify(ours.counters).includes("\\") ? ["counters"] : []),
 	];
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/ids.h>
+
 #include "array.h"
 #include "cleanup.h"
 #include "ctl.h"
@@ -79,7 +81,10 @@ static bool report_should_resolve(struct mprof_statistics_report *report, struct
 		final = &s->list[thread_stats_alias(s, i)];
 		list[report->n_should_resolve] = thread_of(t, it->label == THREAD_STAT_NO_LABEL ? final : it);
 		list[report->n_should_resolve].id = it->id;
-		list[report->n_should_resolve++].resolved = final->flags & THREAD_STAT_ENDED;
+		list[report->n_should_resolve].resolved = final->flags & THREAD_STAT_ENDED;
+		list[report->n_should_resolve].unsure =
+			!(final->flags & THREAD_STAT_ENDED) && final - s->list < s->before_gap;
+		report->n_should_resolve++;
 	}
 	return list != NULL;
 }
@@ -112,6 +117,9 @@ bool report_tally(struct mprof_statistics_report *report, struct tally *t, const
 	all->sleeping_ns = t->thread_stats.sleeping_ns;
 	all->first_ns = t->first_ns;
 	all->last_ns = t->last_ns;
+	all->tells_sleep = tally_tells_sleep(t);
+	all->dropped_events = tally_counted(t, MPROF_COUNTER_DROPPED);
+	all->lost_words = tally_counted(t, MPROF_COUNTER_LOST_WORDS);
 	return report_counters(report, t) && report_busiest(report, t) && report_should_resolve(report, t);
 }
 
@@ -143,10 +151,15 @@ static void show_sleeping(const struct mprof_statistics_report *r)
 
 	if (r->summed)
 		return;
+	span_text(r->all.sleeping_ns, text, sizeof(text));
 	if (!isnan(share))
-		printf("sleeping  %s, %.1f %%\n", span_text(r->all.sleeping_ns, text, sizeof(text)), share * 100);
+		printf("sleeping  %s, %.1f %%\n", text, share * 100);
+	else if (!r->all.tells_sleep && mprof_statistics_events(r))
+		puts("sleeping  unknown: nothing here says that no thread runs, and the recorder may not write that");
 	else if (r->clock_back_ns || r->all.sleeping_ns > r->all.last_ns - r->all.first_ns)
 		puts("sleeping  unknown: the times go back, so that the same time comes several times");
+	else if (mprof_statistics_lacks(r))
+		printf("sleeping  at least %s: parts of the trace are missing\n", text);
 }
 
 static void show_notes(const struct mprof_statistics_report *r)
@@ -172,12 +185,16 @@ static void show_head(const struct mprof_statistics_report *r, struct timing *ti
 	show_time(r, timing);
 	printf("packets   %" PRIu64 ", %" PRIu64 " lost, %" PRIu64 " faults, %s\n", r->packets, r->lost_packets,
 	       r->damages, bytes);
+	if (all->dropped_events)
+		printf("dropped   %" PRIu64 " events by the recorder\n", all->dropped_events);
+	if (all->lost_words)
+		printf("lost      %" PRIu64 " words of the runtime's ring, which it overwrote\n", all->lost_words);
 	if (r->unproven_events)
 		printf("unproven  %" PRIu64 " events behind damage, up to the ends of their packets\n",
 		       r->unproven_events);
 	if (r->cut_bytes)
 		printf("cut       %" PRIu64 " bytes of the unproven end, which cannot be events\n", r->cut_bytes);
-	printf("threads   %" PRIu64 ", %" PRIu64 " of them from before\n", all->created + all->preexisting,
+	printf("threads   %" PRIu64 ", %" PRIu64 " of them not created here\n", all->created + all->preexisting,
 	       all->preexisting);
 	printf("labels    %" PRIu64 "\n", all->labels);
 	if (all->collections)
@@ -292,7 +309,7 @@ static int show_should_resolve(const struct mprof_statistics_report *r)
 		const struct mprof_statistics_report_thread *it = &r->should_resolve[i];
 
 		add_signed(&t, it->id);
-		table_add(&t, it->resolved ? "yes" : "no");
+		table_add(&t, it->resolved ? "yes" : it->unsure ? "unknown" : "no");
 		table_add_text(&t, it->label, it->label_bytes);
 	}
 	return table_print(&t);

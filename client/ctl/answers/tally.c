@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/ids.h>
+
 #include "tally.h"
 
 #define MARKER	     "__should_resolve"
@@ -66,6 +68,15 @@ static void count_label(struct tally *t, uint32_t text)
 	t->labelled[text] = 1;
 }
 
+/* Return whether string I of T is TEXT. */
+static bool is_text(const struct tally *t, uint32_t i, const char *text)
+{
+	size_t len;
+	const char *it = texts_get(&t->texts, i, &len);
+
+	return len == strlen(text) && !memcmp(it, text, len);
+}
+
 static struct tally_counter *counter_new(struct tally *t, uint32_t name)
 {
 	void *array = t->counters;
@@ -79,6 +90,8 @@ static struct tally_counter *counter_new(struct tally *t, uint32_t name)
 	if (!there)
 		return NULL;
 	t->counters[t->counter_count].name = name;
+	t->counters[t->counter_count].losses =
+		is_text(t, name, MPROF_COUNTER_DROPPED) || is_text(t, name, MPROF_COUNTER_LOST_WORDS);
 	return &t->counters[t->counter_count++];
 }
 
@@ -133,12 +146,16 @@ static void count_sample(struct tally *t, const struct mprof_raw_event *e, uint3
 {
 	struct tally_counter *c = counter_of(t, name);
 	struct mprof_statistics_counter *r;
+	int64_t before;
 
 	if (!c) {
 		t->refused++;
 		return;
 	}
+	before = c->value;
 	change_counter(c, e);
+	if (c->losses && c->value > before)
+		thread_stats_loss(&t->thread_stats);
 	if (!inside)
 		return;
 	r = &c->range;
@@ -206,7 +223,19 @@ static void take(struct tally *t, const struct mprof_raw_event *e, uint64_t hash
 	if (inside)
 		count(t, e, text);
 	t->seen_ns = e->timestamp > t->seen_ns ? e->timestamp : t->seen_ns;
+	t->before_ns = e->timestamp;
 	thread_stats_event(&t->thread_stats, e, label ? text : THREAD_STAT_NONE, label && is_marker(e));
+}
+
+/* Take E, which tells of the recorder or the system and is no event of the program. */
+static void take_other(struct tally *t, const struct mprof_raw_event *e)
+{
+	uint32_t flags = (uint32_t)e->number >> 16;
+
+	if (!mprof_event_is_recorder(e))
+		return;
+	t->declares = t->declared ? t->declares & flags : flags;
+	t->declared = true;
 }
 
 void tally_events(struct tally *t, const struct mprof_event *events, size_t n)
@@ -221,10 +250,32 @@ void tally_events(struct tally *t, const struct mprof_event *events, size_t n)
 		for (size_t i = 0; i < part; i++)
 			if (has_text(&events[i].raw))
 				hashes[i] = texts_prepare(&t->texts, events[i].raw.text, events[i].raw.text_bytes);
-		for (size_t i = 0; i < part; i++)
-			take(t, &events[i].raw, has_text(&events[i].raw) ? hashes[i] : 0);
+		for (size_t i = 0; i < part; i++) {
+			if (mprof_event_is_program(&events[i].raw))
+				take(t, &events[i].raw, has_text(&events[i].raw) ? hashes[i] : 0);
+			else
+				take_other(t, &events[i].raw);
+		}
 	}
 	t->failed = t->failed || t->thread_stats.failed;
+}
+
+void tally_gap(struct tally *t)
+{
+	thread_stats_gap(&t->thread_stats, t->before_ns);
+}
+
+bool tally_tells_sleep(const struct tally *t)
+{
+	return t->thread_stats.slept || (t->thread_stats.ran && (t->declares & MPROF_WRITES_STOPS));
+}
+
+uint64_t tally_counted(const struct tally *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->counter_count; i++)
+		if (t->counters[i].losses && is_text(t, t->counters[i].name, name))
+			return t->counters[i].value > 0 ? (uint64_t)t->counters[i].value : 0;
+	return 0;
 }
 
 void tally_end(struct tally *t)

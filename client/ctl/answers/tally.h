@@ -23,6 +23,7 @@ struct tally_counter {
 	bool grows;			       /* each sample behind the first is an `increase` of 0 or more */
 	bool begun;			       /* there was a sample, also outside of the period */
 	bool several;			       /* the counters of several streams with one name: there is no rate */
+	bool losses;			       /* it counts events that are not in the stream */
 };
 
 struct tally {
@@ -32,6 +33,9 @@ struct tally {
 	uint64_t first_ns, last_ns;   /* times of the first and last counted event; valid if EVENTS > 0 */
 	struct mprof_times_span span; /* of the counted events */
 	uint64_t seen_ns;	      /* time of the latest event, also outside of the period */
+	uint64_t before_ns;	      /* time of the event before, in the order of the stream */
+	uint32_t declares;	      /* as of struct mprof_model_stream */
+	bool declared;		      /* DECLARES is of the stream's packets up to here */
 	uint64_t labels;	      /* number of different labels */
 	uint64_t gcs, gc_ns, gc_longest_ns;
 	struct texts texts;
@@ -52,6 +56,8 @@ void tally_deinit(struct tally *t);
 
 /* Count the next N events. The caller has set FROM and TO. */
 void tally_events(struct tally *t, const struct mprof_event *events, size_t n);
+/* Events are missing before the next one. */
+void tally_gap(struct tally *t);
 /* End the stream: no more events come. */
 void tally_end(struct tally *t);
 
@@ -61,6 +67,13 @@ void tally_end(struct tally *t);
  */
 void tally_join(struct tally *t, const struct tally *other);
 
+/*
+ * Return whether the ended stream would tell when no thread of it runs: it has told so, or its recorder always does. Without that,
+ * no time asleep means nothing.
+ */
+bool tally_tells_sleep(const struct tally *t);
+/* Return the value of the counter NAME, one of losses, after its latest sample, or 0 without one. */
+uint64_t tally_counted(const struct tally *t, const char *name);
 /* Return true if the tally is incomplete because of the memory limits. */
 bool tally_truncated(const struct tally *t);
 

@@ -99,13 +99,14 @@ static void index_thread(struct thread_stats *s, uint32_t i, bool created)
 /* Forget the threads that have ended. */
 static void forget(struct thread_stats *s)
 {
-	uint32_t *map = mark_kept(s), n = 0;
+	uint32_t *map = mark_kept(s), n = 0, before_gap = 0;
 
 	if (!map) {
 		s->failed = true;
 		return;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
+		before_gap += map[i] != THREAD_STAT_NONE && i < s->before_gap;
 		if (map[i] != THREAD_STAT_NONE)
 			map[i] = n++;
 		else
@@ -132,6 +133,7 @@ static void forget(struct thread_stats *s)
 		s->running = map[s->running];
 	s->forgotten += s->n - n;
 	s->n = n;
+	s->before_gap = before_gap;
 	free(map);
 	id_index_clear(&s->ids);
 	for (uint32_t i = 0; i < n && !s->failed; i++)
@@ -194,6 +196,7 @@ static uint64_t piece(const struct thread_stats *s, uint64_t start, uint64_t end
 
 static void close_piece(struct thread_stats *s, uint64_t ns)
 {
+	s->slept = s->slept || (s->state == RUNNING_NOTHING && ns > s->since);
 	if (s->state == RUNNING_NOTHING)
 		s->sleeping_ns += piece(s, s->since, ns);
 	else if (s->state == RUNNING_THREAD && s->running != THREAD_STAT_NONE)
@@ -206,6 +209,7 @@ static void run_thread(struct thread_stats *s, uint32_t thread, uint64_t ns)
 		return;
 	close_piece(s, ns);
 	s->state = RUNNING_THREAD;
+	s->ran = true;
 	s->running = thread;
 	s->since = ns;
 	s->cut = thread != THREAD_STAT_NONE && (s->list[thread].flags & THREAD_STAT_ENDED);
@@ -332,6 +336,18 @@ void thread_stats_event(struct thread_stats *s, const struct mprof_raw_event *e,
 	case MPROF_EVENT_IDS:
 		break;
 	}
+}
+
+void thread_stats_gap(struct thread_stats *s, uint64_t ns)
+{
+	close_piece(s, ns);
+	s->state = RUNNING_UNKNOWN;
+	thread_stats_loss(s);
+}
+
+void thread_stats_loss(struct thread_stats *s)
+{
+	s->before_gap = s->n;
 }
 
 void thread_stats_end(struct thread_stats *s, uint64_t ns)

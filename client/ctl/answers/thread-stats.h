@@ -46,12 +46,16 @@ struct thread_stats {
 	uint64_t untracked;   /* events of threads for which there was no room */
 	uint64_t retry_at;    /* value of UNTRACKED at which the table tries again to forget threads */
 	uint64_t preexisting; /* number of threads whose creation was not seen */
+	/* The threads of LIST below this number were there before the last missing event: that may have been their end. */
+	uint32_t before_gap;
 	uint64_t sleeping_ns;
 	/* State of the program: a thread runs, nothing runs (the program sleeps), or unknown. */
 	enum { RUNNING_UNKNOWN, RUNNING_NOTHING, RUNNING_THREAD } state;
 	uint32_t running;
 	uint64_t since;
-	bool cut; /* the running thread ended at CUT_NS or earlier */
+	bool ran;   /* the stream has told that a thread runs */
+	bool slept; /* the stream has told of a time in which no thread ran */
+	bool cut;   /* the running thread ended at CUT_NS or earlier */
 	uint64_t cut_ns;
 	/* The counted period in ns. */
 	uint64_t from, to;
@@ -69,6 +73,10 @@ void thread_stats_deinit(struct thread_stats *s);
  */
 void thread_stats_event(struct thread_stats *s, const struct mprof_raw_event *e, uint32_t label, bool marker);
 
+/* Events of the stream may be missing since NS, the time of the latest one: which thread runs is unknown until an event tells. */
+void thread_stats_gap(struct thread_stats *s, uint64_t ns);
+/* Some events of the stream are missing before this place, but the latest ones are there. */
+void thread_stats_loss(struct thread_stats *s);
 /* End the trace at the time NS. */
 void thread_stats_end(struct thread_stats *s, uint64_t ns);
 

@@ -12,6 +12,7 @@
 #include "answer-output.h"
 #include "cleanup.h"
 #include "input.h"
+#include "shared-threads.h"
 #include "stats-answer.h"
 #include "table.h"
 #include "verbs.h"
@@ -19,7 +20,8 @@
 struct stats {
 	struct period *period; /* borrowed */
 	struct tally *tallies;
-	char **names; /* stream names, owned; NULL for a single stream */
+	char **names;	  /* stream names, owned; NULL for a single stream */
+	uint32_t *guests; /* for each stream its program, owned; NULL: each stream is one */
 	unsigned int n;
 };
 
@@ -31,6 +33,7 @@ static void stats_deinit(struct stats *s)
 			free(s->names[i]);
 	}
 	free(s->names);
+	free(s->guests);
 	free(s->tallies);
 }
 
@@ -41,6 +44,17 @@ static int stats_reserve(struct stats *s, unsigned int n)
 		return -ENOMEM;
 	for (s->n = 0; s->n < n; s->n++)
 		tally_init(&s->tallies[s->n], n);
+	return 0;
+}
+
+static int stats_guests(void *context, const uint32_t *guests, unsigned int count)
+{
+	struct stats *s = context;
+
+	s->guests = calloc(count, sizeof(*guests));
+	if (!s->guests)
+		return -ENOMEM;
+	memcpy(s->guests, guests, count * sizeof(*guests));
 	return 0;
 }
 
@@ -59,19 +73,43 @@ static int stats_streams(void *context, char *const *names, unsigned int count)
 	return s->names ? 0 : -ENOMEM;
 }
 
+/* Return the tally of STREAM, or NULL without memory. */
+static struct tally *stats_tally(struct stats *s, unsigned int stream)
+{
+	if (!s->n && stats_reserve(s, 1))
+		return NULL;
+	return &s->tallies[stream];
+}
+
 static int stats_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
 	struct stats *s = context;
-	struct tally *t;
+	struct tally *t = stats_tally(s, stream);
 
-	if (!s->n && stats_reserve(s, 1))
+	if (!t)
 		return -ENOMEM;
-	t = &s->tallies[stream];
 	period_holds(s->period, events[0].raw.timestamp);
 	t->from = period_from(s->period);
 	t->to = period_to(s->period);
 	tally_events(t, events, n);
 	return t->failed ? -ENOMEM : 0;
+}
+
+static int stats_gap(void *context, unsigned int stream, uint64_t packets)
+{
+	struct tally *t = stats_tally(context, stream);
+
+	(void)packets;
+	if (!t)
+		return -ENOMEM;
+	tally_gap(t);
+	return 0;
+}
+
+/* A bad line of a log is no gap. */
+static int stats_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
+{
+	return damage->reason == MPROF_DAMAGE_LINE ? 0 : stats_gap(context, stream, 0);
 }
 
 /* The report of several streams: of each, and of all together. */
@@ -137,6 +175,7 @@ static struct input_stream sums_of(const struct input *in)
 static bool summarize(struct summary *summary, struct stats *s, const struct input *in)
 {
 	const struct input_stream sum = sums_of(in);
+	struct shared_rings rings;
 
 	tally_init(&summary->tally, 1);
 	summary->streams = calloc(s->n, sizeof(*summary->streams));
@@ -150,11 +189,18 @@ static bool summarize(struct summary *summary, struct stats *s, const struct inp
 			return false;
 		summary->streams[i].stream = s->names[i];
 	}
+	rings = (struct shared_rings){s->tallies, s->guests, summary->streams, s->n};
+	if (!shared_threads_judge(&rings, &summary->tally.thread_stats.preexisting))
+		return false;
 	if (summary->tally.failed || !report_tally(&summary->all, &summary->tally, &sum))
 		return false;
 	summary->all.several = summary->all.summed = true;
 	summary->all.streams = summary->streams;
 	summary->all.n_streams = summary->n;
+	for (uint32_t i = 0; i < summary->n; i++) {
+		summary->all.all.dropped_events += summary->streams[i].all.dropped_events;
+		summary->all.all.lost_words += summary->streams[i].all.lost_words;
+	}
 	return collect_should_resolve(summary);
 }
 
@@ -193,7 +239,13 @@ int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
 	CLEANUP(stats_deinit) struct stats stats = {.period = &args.timing.period};
-	const struct consumer consumer = {.streams = stats_streams, .events = stats_events, .context = &stats};
+	const struct consumer consumer = {.guests = stats_guests,
+					  .streams = stats_streams,
+					  .events = stats_events,
+					  .gap = stats_gap,
+					  .damage = stats_damage,
+					  .recorders = true,
+					  .context = &stats};
 	struct options o;
 	int r = trace_args_parse(&args, ctl, argc, argv, &o), printed;
 

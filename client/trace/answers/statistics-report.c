@@ -13,12 +13,17 @@ uint64_t mprof_statistics_events(const struct mprof_statistics_report *r)
 	return events;
 }
 
+bool mprof_statistics_lacks(const struct mprof_statistics_report *r)
+{
+	return r->lost_packets || r->damages || r->all.dropped_events || r->all.lost_words;
+}
+
 double mprof_statistics_share(const struct mprof_statistics_report *r)
 {
 	const struct mprof_statistics_totals *all = &r->all;
 
-	if (r->several || r->clock_back_ns || all->last_ns <= all->first_ns ||
-	    all->sleeping_ns > all->last_ns - all->first_ns)
+	if (r->several || !all->tells_sleep || mprof_statistics_lacks(r) || r->clock_back_ns ||
+	    all->last_ns <= all->first_ns || all->sleeping_ns > all->last_ns - all->first_ns)
 		return (double)NAN;
 	return (double)all->sleeping_ns / (double)(all->last_ns - all->first_ns);
 }
@@ -113,7 +118,10 @@ static void put_should_resolve(const struct mprof_statistics_report *r, struct m
 	mprof_json_open(j, "should_resolve", '[');
 	for (uint32_t i = 0; i < r->n_should_resolve; i++) {
 		open_thread(r, j, &r->should_resolve[i]);
-		mprof_json_boolean(j, "resolved", r->should_resolve[i].resolved);
+		if (r->should_resolve[i].unsure)
+			mprof_json_null(j, "resolved");
+		else
+			mprof_json_boolean(j, "resolved", r->should_resolve[i].resolved);
 		if (!r->indexed && r->should_resolve[i].of)
 			mprof_json_word(j, "stream", r->should_resolve[i].of);
 		mprof_json_close(j, '}');
@@ -141,7 +149,10 @@ static void put_running(const struct mprof_statistics_report *r, struct mprof_js
 	put_busiest(r, j);
 	if (r->indexed)
 		put_count(j, "running_ns", r->all.running_ns);
-	put_count(j, "sleeping_ns", r->all.sleeping_ns);
+	if (r->all.tells_sleep)
+		put_count(j, "sleeping_ns", r->all.sleeping_ns);
+	else
+		mprof_json_null(j, "sleeping_ns");
 	put_real(j, "sleeping_share", mprof_statistics_share(r));
 }
 
@@ -158,6 +169,8 @@ static void put_head(const struct mprof_statistics_report *r, struct mprof_json 
 	put_count(j, "unknown_texts", r->unknown_texts);
 	put_count(j, "skipped_extras", r->skipped_extras);
 	put_count(j, "unproven_events", r->unproven_events);
+	put_count(j, "dropped_events", r->all.dropped_events);
+	put_count(j, "lost_words", r->all.lost_words);
 	put_count(j, "clock_back_ns", r->clock_back_ns);
 	put_count(j, "bytes", r->bytes);
 	put_end(j, "first_ns", r->all.first_ns, spans);

@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <mprof/ids.h>
 
 #include "thread-label.h"
 
@@ -208,6 +211,57 @@ static void bound(const struct walk *w)
 	all->last_ns = last < w->to ? last : w->to;
 }
 
+/* Return the sum of the counters NAME, each with the value of its last sample. */
+static uint64_t counted(const struct mprof_model_view *v, const char *name)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < v->n_counters; i++) {
+		const struct mprof_counter *c = &v->counters[i];
+		const struct mprof_string *s = &v->strings[c->name];
+		int64_t last = 0;
+
+		if (s->bytes != strlen(name) || memcmp(v->text + s->offset, name, s->bytes) != 0)
+			continue;
+		for (uint32_t k = c->first; k != MPROF_NONE; k = v->samples[k].next)
+			last = v->samples[k].value;
+		if (last > 0 && __builtin_add_overflow(sum, (uint64_t)last, &sum))
+			sum = UINT64_MAX;
+	}
+	return sum;
+}
+
+/* Return whether S has told that a thread of it runs, at the end at least. */
+static bool ran(const struct mprof_model_stream *s)
+{
+	return s->running != MPROF_NONE && s->running != s->root;
+}
+
+/* Return whether S has told of a time in which no thread of it ran. */
+static bool slept(const struct mprof_model_view *v, const struct mprof_model_stream *s)
+{
+	for (uint32_t i = v->threads[s->root].first_activation; i != MPROF_NONE; i = v->activations[i].next)
+		if (v->activations[i].end > v->activations[i].start)
+			return true;
+	return false;
+}
+
+/* Return whether some streams tell when no thread runs, and all those do in which threads run. */
+static bool tells_sleep(const struct mprof_model_view *v)
+{
+	bool tells = false;
+
+	for (uint32_t i = 0; i < v->n_streams; i++) {
+		const struct mprof_model_stream *s = &v->streams[i];
+
+		if (slept(v, s) || (ran(s) && (s->declares & MPROF_WRITES_STOPS)))
+			tells = true;
+		else if (ran(s))
+			return false;
+	}
+	return tells;
+}
+
 struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *view, uint64_t from, uint64_t to)
 {
 	struct mprof_statistics *n = calloc(1, sizeof(*n));
@@ -219,6 +273,9 @@ struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *vie
 	if (!n->counters || !count_labels(&w) || !count_running(&w))
 		return mprof_statistics_free(n);
 	bound(&w);
+	n->all.tells_sleep = tells_sleep(view);
+	n->all.dropped_events = counted(view, MPROF_COUNTER_DROPPED);
+	n->all.lost_words = counted(view, MPROF_COUNTER_LOST_WORDS);
 	for (uint32_t i = 0; i < view->n_threads; i++)
 		count_thread(&w, &view->threads[i]);
 	for (uint32_t i = 0; i < view->n_interactions; i++)

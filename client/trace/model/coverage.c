@@ -7,9 +7,6 @@
 
 #include "coverage-index.h"
 
-#define DROPPED	   "mprof-dropped"    /* the counter of a recorder that drops events */
-#define LOST_WORDS "mprof-lost-words" /* that of a ring of OCaml's runtime, which its runtime overwrote */
-
 const char *mprof_hole_name(enum mprof_hole hole)
 {
 	static const char *const names[MPROF_HOLES] = {
@@ -133,7 +130,7 @@ static struct mprof_coverage ask_stream(const struct mprof_model_view *v, const 
 
 bool coverage_is_of_losses(const struct mprof_model_view *v, uint32_t name)
 {
-	static const char *const names[] = {DROPPED, LOST_WORDS};
+	static const char *const names[] = {MPROF_COUNTER_DROPPED, MPROF_COUNTER_LOST_WORDS};
 	const struct mprof_string *s = &v->strings[name];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -35,6 +35,7 @@ struct mprof_statistics_report_thread {
 	size_t label_bytes;
 	uint64_t running_ns; /* of one that ran long */
 	bool resolved;	     /* of one that should resolve */
+	bool unsure;	     /* of one that is not RESOLVED: its resolution may be missing from the trace */
 	uint8_t type;	     /* enum mprof_thread_type, of one that ran long */
 	uint32_t index;	     /* of the view, if the report is INDEXED */
 };
@@ -75,8 +76,13 @@ struct mprof_statistics_report {
 /* Return the number of events in R. */
 MPROF_API uint64_t mprof_statistics_events(const struct mprof_statistics_report *r);
 /*
- * Return the share of the time in which no thread ran, from 0 to 1, or NAN without one: of several streams, and where times
- * go back, so that the same time came twice.
+ * Return whether parts of what R counts are missing: packets, damaged places, or events that a recorder dropped. Then the numbers
+ * of events and the times of R are those that are left.
+ */
+MPROF_API bool mprof_statistics_lacks(const struct mprof_statistics_report *r);
+/*
+ * Return the share of the time in which no thread ran, from 0 to 1, or NAN without one: of several streams, of streams that do
+ * not tell when no thread runs, where parts are missing, and where times go back, so that the same time came twice.
  */
 MPROF_API double mprof_statistics_share(const struct mprof_statistics_report *r);
 /* Return the rate of C in R as mprof_statistics_rate(): C->range.rate_per_s, but NAN if the clock went back. */

@@ -64,9 +64,13 @@ struct mprof_statistics_totals {
 	 * Sum of the durations of the collections that ended in the range, ns, clamped to 64 bits.
 	 */
 	uint64_t collecting_ns;
-	uint64_t longest_ns;  /* duration of the longest of these collections */
-	uint64_t running_ns;  /* sum of the running times of all threads */
-	uint64_t sleeping_ns; /* time in which no thread ran */
+	uint64_t longest_ns; /* duration of the longest of these collections */
+	/*
+	 * Sum of the running times of all threads, and time in which no thread ran, as far as the trace tells. Neither has a
+	 * time behind missing packets, up to the next event that tells which thread runs.
+	 */
+	uint64_t running_ns;
+	uint64_t sleeping_ns;
 	/*
 	 * Part of the range that the trace covers, from FIRST_NS to LAST_NS, ns. Empty when
 	 * FIRST_NS is greater than LAST_NS.
@@ -74,7 +78,13 @@ struct mprof_statistics_totals {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	uint32_t busiest; /* number of threads in mprof_statistics_busiest() */
-	uint32_t reserved;
+	/*
+	 * 1 if the rings would tell when no thread runs: they told of such a time, or their recorder always does. If it is 0,
+	 * SLEEPING_NS means nothing.
+	 */
+	uint32_t tells_sleep;
+	uint64_t dropped_events; /* events that recorders dropped, by their counters at the trace's end */
+	uint64_t lost_words;	 /* words of OCaml's rings that its runtime overwrote, as above */
 };
 
 struct mprof_statistics;

@@ -8,6 +8,7 @@
 #include <mprof/why-report.h>
 
 #include "answer-json.h"
+#include "coverage-index.h"
 #include "thread-label.h"
 #include "wasm.h"
 
@@ -151,6 +152,7 @@ struct numbers {
 	struct mprof_statistics_report_counter *counters;
 	struct mprof_statistics_report_thread *threads;
 	uint32_t n_threads;
+	struct coverage_index coverage;
 };
 
 static void numbers_deinit(struct numbers *n)
@@ -158,6 +160,7 @@ static void numbers_deinit(struct numbers *n)
 	mprof_statistics_free(n->statistics);
 	free(n->counters);
 	free(n->threads);
+	coverage_index_deinit(&n->coverage);
 }
 
 static void add_counters(struct numbers *n, struct mprof_statistics_report *r)
@@ -204,6 +207,15 @@ static void add_busiest(struct numbers *n, struct mprof_statistics_report *r)
 			list[r->n_busiest].running_ns;
 }
 
+/* Return whether the resolution of THREAD may be missing from the trace. */
+static bool may_be_resolved(const struct numbers *n, uint32_t thread)
+{
+	struct mprof_coverage coverage;
+
+	coverage_unresolved(n->view, &n->coverage, thread, UINT64_MAX, &coverage);
+	return coverage.hole != MPROF_HOLE_NONE;
+}
+
 static void add_should_resolve(struct numbers *n, struct mprof_statistics_report *r)
 {
 	r->should_resolve = n->threads + n->n_threads;
@@ -215,6 +227,7 @@ static void add_should_resolve(struct numbers *n, struct mprof_statistics_report
 
 		to->index = e->final;
 		to->resolved = n->view->threads[e->final].flags & MPROF_THREAD_RESOLVED;
+		to->unsure = !to->resolved && may_be_resolved(n, e->final);
 		r->n_should_resolve++;
 	}
 }
@@ -260,7 +273,7 @@ char *wasm_statistics(const struct loader *l, char *const *streams, uint64_t fro
 	n.statistics = mprof_statistics_new(n.view, from, to);
 	n.counters = calloc((size_t)n.view->n_counters + 1, sizeof(*n.counters));
 	n.threads = calloc(MPROF_STATISTICS_BUSIEST + SHOULD_RESOLVE_MAX, sizeof(*n.threads));
-	if (!n.statistics || !n.counters || !n.threads) {
+	if (!n.statistics || !n.counters || !n.threads || !coverage_index_init(&n.coverage, n.view)) {
 		numbers_deinit(&n);
 		return NULL;
 	}

@@ -4,7 +4,7 @@
 function exactly(object, names) {
 	const out = {...object};
 
-	for (const name of names) if (name in out) out[name] = BigInt(out[name]);
+	for (const name of names) if (name in out && out[name] !== null) out[name] = BigInt(out[name]);
 	return out;
 }
 
