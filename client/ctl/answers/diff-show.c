@@ -71,15 +71,23 @@ static const char *bytes_of(const struct side *s, uint32_t i, size_t *n)
 	return *n ? s->view->text + s->view->strings[i].offset : "";
 }
 
+/* Print HEAD and the N bytes of TEXT in quotes, unless TEXT is NULL. */
+static void print_quoted(const char *head, const char *text, size_t n)
+{
+	if (!text)
+		return;
+	printf("%s\"", head);
+	print_text(text, n);
+	putchar('"');
+}
+
 /* Print HEAD, and string I of the run S in quotes, unless I is MPROF_NONE. */
 static void put_quoted(const struct side *s, const char *head, uint32_t i)
 {
 	size_t n;
 	const char *text = bytes_of(s, i, &n);
-	CLEANUP(freep) char *safe = text ? printable(text, n) : NULL;
 
-	if (text)
-		printf("%s\"%s\"", head, safe ? safe : "?");
+	print_quoted(head, text, n);
 }
 
 /* Return the label that THREAD of the run S has at TIME, a string or MPROF_NONE. */
@@ -446,11 +454,10 @@ static void show_slower(const struct differences *d)
 static int put_shape(const char *text, size_t bytes)
 {
 	CLEANUP(freep) char *shape = mprof_diff_shape(text, &bytes);
-	CLEANUP(freep) char *safe = shape ? printable(shape, bytes) : NULL;
 
-	if (!safe)
+	if (!shape)
 		return say_memory();
-	printf(", \"%s\"", safe);
+	print_quoted(", ", shape, bytes);
 	return CTL_OK;
 }
 
@@ -517,9 +524,10 @@ static void show_counter(const struct differences *d, const struct mprof_diff_co
 	size_t n;
 	const char *name = one->good == MPROF_NONE ? bytes_of(bad, bad->view->counters[one->bad].name, &n)
 						   : bytes_of(good, good->view->counters[one->good].name, &n);
-	CLEANUP(freep) char *safe = printable(name ? name : "", n);
 
-	printf("  %s: %s ", safe ? safe : "?", summed ? "sum" : "last");
+	fputs("  ", stdout);
+	print_text(name, n);
+	printf(": %s ", summed ? "sum" : "last");
 	put_final(good, one->good, summed);
 	fputs(" and ", stdout);
 	put_final(bad, one->bad, summed);

@@ -317,11 +317,13 @@ static int show_should_resolve(const struct mprof_statistics_report *r)
 
 static int show_stream(const struct mprof_statistics_report *r, struct timing *timing)
 {
-	CLEANUP(freep) char *safe = r->stream ? printable(r->stream, strlen(r->stream)) : NULL;
 	int status;
 
-	if (r->stream)
-		printf("stream    %s\n", safe ? safe : "?");
+	if (r->stream) {
+		fputs("stream    ", stdout);
+		print_safe(r->stream);
+		putchar('\n');
+	}
 	show_head(r, timing);
 	status = show_counts(r->all.events_by_type, MPROF_EVENT_IDS, mprof_event_name, "EVENT");
 	status = status ? status

@@ -223,9 +223,15 @@ void print_missing(json_int_t packets)
 	fputs(packets == 1 ? " is missing" : " are missing", stdout);
 }
 
+void print_text(const char *text, size_t len)
+{
+	char piece[PIECE];
+
+	while (len)
+		fwrite(piece, 1, mprof_text_show(piece, sizeof(piece), &text, &len), stdout);
+}
+
 void print_safe(const char *text)
 {
-	CLEANUP(freep) char *safe = printable(text, strlen(text));
-
-	fputs(safe ? safe : "?", stdout);
+	print_text(text, strlen(text));
 }

@@ -70,9 +70,10 @@ void print_span(uint64_t from, uint64_t to);
 void print_count(json_int_t n, const char *noun);
 void print_missing(json_int_t packets);
 /*
- * Print TEXT on standard output, escaped as by printable(). Use this function for all text from a
- * trace or a server.
+ * Print TEXT on standard output, escaped as by printable(): its LEN bytes, or all up to its end. Use these functions for all text from
+ * a trace or a server.
  */
+void print_text(const char *text, size_t len);
 void print_safe(const char *text);
 
 #endif

@@ -17,6 +17,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "input.h"
+#include "json.h"
 #include "modeller.h"
 #include "table.h"
 #include "verbs.h"
@@ -87,22 +88,20 @@ static void line_print(const struct line *line, const int *widths)
 		printf("%*s  ", right[i] ? widths[i] : -widths[i], line->cell[i]);
 }
 
-static bool line_tail(const struct threads *t, uint32_t i)
+static void line_tail(const struct threads *t, uint32_t i)
 {
 	const struct mprof_model_view *v = view_of(t);
-	uint32_t text = mprof_threads_ask(t->answer, i).label;
-	const struct mprof_string *s = text == MPROF_NONE ? NULL : &v->strings[text];
-	CLEANUP(freep) char *label = s ? printable(s->bytes ? v->text + s->offset : "", s->bytes) : NULL;
-	const char *name = t->modeller.names ? t->modeller.names[v->threads[i].stream] : NULL;
-	CLEANUP(freep) char *stream = name ? printable(name, strlen(name)) : NULL;
+	uint32_t label = mprof_threads_ask(t->answer, i).label;
 
-	if ((s && !label) || (name && !stream))
-		return false;
-	printf("%s", label && label[0] ? label : "-");
-	if (stream)
-		printf("  stream=%s", stream);
+	if (label != MPROF_NONE && v->strings[label].bytes)
+		print_text(v->text + v->strings[label].offset, v->strings[label].bytes);
+	else
+		putchar('-');
+	if (t->modeller.names) {
+		fputs("  stream=", stdout);
+		print_safe(t->modeller.names[v->threads[i].stream]);
+	}
 	putchar('\n');
-	return true;
 }
 
 static int show(const struct threads *t)
@@ -127,8 +126,7 @@ static int show(const struct threads *t)
 	for (uint32_t i = 0; i < listed && !ferror(stdout); i++) {
 		line_make(t, list[i], &line);
 		line_print(&line, widths);
-		if (!line_tail(t, list[i]))
-			return say_memory();
+		line_tail(t, list[i]);
 	}
 	return stdout_verdict();
 }

@@ -43,7 +43,7 @@ struct mprof_json {
 	size_t (*wall)(void *clock, uint64_t ns, char *text);
 	void *context; /* of PUT */
 	void *clock;   /* of WALL; an answer about two traces sets it to that of each */
-	bool pretty; /* each member on a line of its own, indented by two blanks */
+	bool pretty;   /* each member on a line of its own, indented by two blanks */
 	/*
 	 * In place of PRETTY, for long lists: each item of the arrays of the outermost object on a line of its own, all else on one line, with
 	 * blanks. The outermost object has no objects.
