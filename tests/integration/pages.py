@@ -145,7 +145,7 @@ def execute(found, replaced, environment, shell=("bash", "--norc")):
             text = text.replace(shown, real)
         script += [f"echo '{MARK}{index}'", text, f"code=$?; echo; echo '{MARK}code' $code"]
     piped = {"input": "\n".join(script) + "\n", "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
-    done = subprocess.run([*shell], env=environment, check=False, timeout=300, **piped)
+    done = subprocess.run([*shell], env=environment, check=False, timeout=1800, **piped)  # of all commands of a page, which also compile
     parts = re.split(rf"(?m)^{MARK}", done.stdout)[1:]
     if len(parts) != 2 * len(found):
         raise AssertionError(f"the shell ended too early:\n{done.stdout}")

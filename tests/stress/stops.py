@@ -37,6 +37,16 @@ def waits_to_stop(pid):
     return False
 
 
+def is_job(pid):
+    """Return whether the parent of a process is a shell that takes a stopped child for a suspended job, and goes on without it: fish, also
+    in a script."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        parent = f.read().rpartition(")")[2].split()[1]
+        with open(f"/proc/{parent}/comm", encoding="utf-8", errors="replace") as comm:
+            return comm.read().strip() == "fish"
+    return False
+
+
 def marked(pid, mark):
     with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as f:
         return mark in f.read().split(b"\0")
@@ -75,7 +85,7 @@ class Stops:
             if known > 0:
                 known = MARKED if marked(pid, self.mark) else known - 1
             self.known[key] = known
-            if known == MARKED and state in "RSD" and key not in self.stopping and random.random() < OFTEN:
+            if known == MARKED and state in "RSD" and key not in self.stopping and random.random() < OFTEN and not is_job(pid):
                 seconds = random.uniform(*(LONG_STOP if random.random() < LONG else SHORT_STOP))
                 send(pid, signal.SIGSTOP)
                 heapq.heappush(self.stopped, (time.monotonic() + seconds, *key))
