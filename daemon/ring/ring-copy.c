@@ -246,7 +246,7 @@ static bool is_set_back(const struct ring *ring)
 /* Return whether the writer left the packet at the cursor, in SLOT, with fewer bytes than were copied or seen before. */
 static bool is_left_with_less(const struct ring *ring, const struct ring_slot *slot)
 {
-	return slot->final < ring->cursor.offset || slot->final < slot->seen;
+	return slot->final < ring->cursor.offset || slot->final < slot->grown;
 }
 
 /*

@@ -46,7 +46,7 @@ void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
 	ring->writer.has_candidate = false;
 	ring->writer.saw_empty = false;
 	ring->reference.stale_since = 0;
-	ring->writer.seen = MPROF_PACKET_HEADER_BYTES;
+	ring->writer.seen = ring->writer.grown = MPROF_PACKET_HEADER_BYTES;
 	ring->glance.known = false;
 }
 
@@ -173,7 +173,7 @@ static int step_moved(struct ring *ring)
 	if (slot->damaged)
 		content = 0;
 	slot->final = content ? content : MPROF_PACKET_HEADER_BYTES;
-	slot->seen = ring->writer.seen;
+	slot->grown = ring->writer.grown;
 	if (!content)
 		ring->counters.bad_sizes++;
 	if (slot->final > ring->writer.seen)
@@ -251,10 +251,12 @@ static int size_check(struct ring *ring, struct ring_slot *slot, const struct ri
 		confirmed = mprof_packet_bytes(ring_header_bits(candidate));
 		mark_add(ring, ring->writer.active, confirmed);
 		ring->writer.confirmed = true;
-		if (confirmed < ring->writer.seen)
+		if (confirmed < ring->writer.grown)
 			return set_back(ring, slot, confirmed);
+		if (content > ring->writer.grown)
+			ring->writer.grown = content;
 	}
-	if (content < ring->writer.seen && !ring_size_is_half(ring, h))
+	if (content < ring->writer.grown && !ring_size_is_half(ring, h))
 		return set_back(ring, slot, content);
 	return 0;
 }

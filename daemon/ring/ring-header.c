@@ -37,7 +37,7 @@ bool ring_size_is_half(const struct ring *ring, const struct ring_header *h)
 
 	/* A recorder that empties the packet for its next use stores the low half first, too. */
 	return h->low == MPROF_PACKET_EMPTY_BITS ||
-	       (content + lap >= ring->writer.seen && content + lap <= ring->slots[ring->writer.slot].bytes);
+	       (content + lap >= ring->writer.grown && content + lap <= ring->slots[ring->writer.slot].bytes);
 }
 
 bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value)

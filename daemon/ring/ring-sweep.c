@@ -102,7 +102,7 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 	if (ring->cursor.sequence == start && ring->cursor.offset > MPROF_PACKET_HEADER_BYTES) {
 		ring->slots[ring->writer.slot].first = ring->cursor.first;
 		ring->slots[ring->writer.slot].has_first = true;
-		ring->writer.seen = ring->cursor.offset;
+		ring->writer.seen = ring->writer.grown = ring->cursor.offset;
 	}
 	/*
 	 * In the first lap, the first timestamp of packet 0 tells whether the ring is initialised

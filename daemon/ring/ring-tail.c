@@ -162,17 +162,17 @@ static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
 static bool ended_with_less(struct ring *ring, uint64_t sequence)
 {
 	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
-	uint32_t end = slot->final, seen = slot->seen;
+	uint32_t end = slot->final, grown = slot->grown;
 	struct ring_header h;
 
 	if (sequence < ring->cursor.sequence || slot->damaged)
 		return false;
 	if (sequence == ring->writer.active) {
-		seen = ring->writer.seen;
+		grown = ring->writer.grown;
 		if (!ring_header_load(ring, slot, &h))
 			end = dead_end(ring, slot, &h);
 	}
-	return end && (end < seen || (sequence == ring->cursor.sequence && end < ring->cursor.offset));
+	return end && (end < grown || (sequence == ring->cursor.sequence && end < ring->cursor.offset));
 }
 
 int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ring_mark *at)

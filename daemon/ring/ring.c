@@ -23,7 +23,8 @@
  *     event). The bytes are loaded after that proof, and count and first timestamp again after the
  *     bytes; if either has changed, the copy is dropped.
  *  5. All bytes that the cursor passes without handing them over are declared as a gap.
- *  6. A size of a packet never falls, but by half of a size (ring_size_is_half()). If one falls otherwise, a
+ *  6. A size that a packet was seen to grow to never falls, but by half of a size (ring_size_is_half()). (A size that
+ *     was seen once may be left from the slot's earlier incarnation.) If one falls otherwise, a
  *     faulty writer has set it back, or several writers write at once: the rest of the packet is a gap. A
  *     fall that may be half of a size counts when a mark confirms it, or the writer leaves the packet with it.
  *     If no load showed the fall, and the writer has written over bytes before the cursor, the bytes there

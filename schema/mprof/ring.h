@@ -47,6 +47,7 @@
  * between the stores of its two halves: the size is then 65,536 bits too small. A reader takes a size that falls otherwise for
  * events that are lost, and declares the rest of the packet lost. It cannot see
  *
+ *  - a size that falls before two of its loads showed that it had grown;
  *  - a size that falls and grows to the same value or beyond between two of its loads, unless bytes are written over that it
  *    copied last before (the 128 last ones, or those of the last piece that it archived, if mprofd was down);
  *  - in a packet of more than 8 KiB, a size that falls by at most 8 KiB and changes no more before the writer is dead: it looks

@@ -581,7 +581,7 @@ byte curseq, curat;	  /* everything before it was accepted or declared lost ... 
 byte curfirst;		  /* ... and its packet's first timestamp, where something of it was accepted */
 
 /* Of each slot: */
-byte peak;	/* the largest size of the active packet that was seen */
+byte peak;	/* the largest size that the active packet was seen to grow to */
 byte seen[N];	/* count seen last */
 byte first[N];	/* 1 + first timestamp of the incarnation that is followed; 0 = not known */
 byte before[N]; /* the same of the incarnation before it */
@@ -896,16 +896,16 @@ look:
 		if
 		:: cand && candhigh == hhigh && hlow > candlow ->
 			assert(UNPROVEN || candhigh * R + candlow >= peak); /* claim 4: no confirmed size falls */
-			mark(act, candhigh * R + candlow)
+			mark(act, candhigh * R + candlow);
+			if
+			:: SIZE > peak -> peak = SIZE
+			:: else
+			fi
 		:: else
 		fi;
 #endif
 		/* Nor does one that no half of a size explains. */
 		assert(UNPROVEN || SIZE >= peak || hlow == 0 || (SIZE + R >= peak && SIZE + R <= CAP));
-		if
-		:: SIZE > peak -> peak = SIZE
-		:: else
-		fi;
 		cand = true; candhigh = hhigh; candlow = hlow;
 		stamp = 0;
 		FORGET_HEADER;

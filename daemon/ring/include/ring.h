@@ -121,12 +121,11 @@ struct ring_header {
  * A slot: the memory of one packet. AT, BYTES, CUT and MISSING are set at attach and never change.
  */
 struct ring_slot {
-	uint64_t at;	/* offset in the ring in bytes */
-	uint32_t bytes; /* size of the slot in bytes */
-	uint32_t final; /* content size in bytes when the writer left the packet; 0 = unknown */
-	uint64_t first; /* first timestamp of the incarnation that was seen last, if HAS_FIRST */
-	uint32_t
-		seen; /* largest content size in bytes that was seen before the writer left the packet, if FINAL is set */
+	uint64_t at;	       /* offset in the ring in bytes */
+	uint32_t bytes;	       /* size of the slot in bytes */
+	uint32_t final;	       /* content size in bytes when the writer left the packet; 0 = unknown */
+	uint64_t first;	       /* first timestamp of the incarnation that was seen last, if HAS_FIRST */
+	uint32_t grown;	       /* writer.grown when the writer left the packet, if FINAL is set */
 	uint32_t back_to;      /* content size in bytes, set back, up to which bytes of packet BACK - 1 are copied */
 	uint64_t back;	       /* number of the newest packet whose size the writer set back, plus 1; 0 = none */
 	uint64_t before;       /* first timestamp of the incarnation before that, if HAS_BEFORE */
@@ -179,6 +178,11 @@ struct ring_writer {
 	uint64_t active;
 	uint32_t slot;
 	uint32_t seen; /* largest content size of the active packet that was seen, in bytes */
+	/*
+	 * Largest content size in bytes that the active packet was seen to grow to, or that was copied. One that was seen once may
+	 * be left from the slot's earlier incarnation.
+	 */
+	uint32_t grown;
 	/*
 	 * Number of bytes that the writer was seen to write since attach; collect/cadence.c uses it.
 	 */
