@@ -168,7 +168,7 @@ packages_of() {
 		;;
 	format) echo clang-format-19 ;;
 	browser)
-		echo chromium fonts-dejavu-core xz-utils openssl
+		echo chromium chromium-headless-shell fonts-dejavu-core xz-utils openssl
 		packages_npm
 		;;
 	remote)

@@ -173,7 +173,9 @@ class Page(namespaces.Case):
 
     def page(self, mode, *more, prefix=(), env=None):
         script = os.path.join(namespaces.HERE, "page.mjs")
-        done = run(*prefix, "node", script, mode, URL, "web", *more, env={"MPROF_BUILD": daemons.BUILD, **(env or {})})
+        # Only Chromium itself has policies.
+        browser = os.environ.get("MPROF_CHROMIUM", "/usr/bin/chromium")
+        done = run(*prefix, "node", script, mode, URL, "web", *more, env={"MPROF_BUILD": daemons.BUILD, "MPROF_CHROMIUM": browser, **(env or {})})
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_token(self):
