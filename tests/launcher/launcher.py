@@ -247,7 +247,8 @@ class Program(subprocess.Popen):
     def freeze(self):
         """Stop the program by SIGSTOP, and wait until it stands still, or has ended. SIGCONT lets it go on."""
         self.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(ChildProcessError):  # send_signal() has taken the status of a program that had ended
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     # ---- its end
 
