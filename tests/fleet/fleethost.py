@@ -130,8 +130,9 @@ class Host(daemons.Daemons):
         return found
 
     def wait_complete(self, ring, n):
-        """Write events slowly until N complete packets of the stream 1 are archived: later events prove earlier ones."""
-        self.wait(lambda: len(self.contents(1, "flags & 1")) >= n or ring.add(1))
+        """Write events slowly until N complete packets of the stream 1 are archived, and those that were filled meanwhile: later events
+        prove earlier ones."""
+        self.wait(lambda: len(self.contents(1, "flags & 1")) >= max(n, ring.sequence) or ring.add(1), pause=0.2)
 
     def capture(self, name):
         status, _, text = self.ask(f"/v1/domains/{name}/captures", "POST", "{}", {"Content-Type": "application/json"})

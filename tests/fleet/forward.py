@@ -269,7 +269,7 @@ class Limits(fleethost.Case):
             for _ in range(6):
                 ring.add_packet()
                 ring.add_slowly(2)
-            host.wait_complete(ring, 5)
+            host.wait_complete(ring, 6)
             since = fleethost.FLEET.hub.sql("SELECT keeps_since FROM fleet_store.server")
             try:
                 fleethost.FLEET.hub.sql("UPDATE fleet_store.server SET keeps_since = date_trunc('month', now() + interval '40 days')")

@@ -318,7 +318,7 @@ class Outages(fleethost.Case):
             for _ in range(6):
                 ring.add_packet()
                 ring.add_slowly(2)
-            host.wait_complete(ring, 5)
+            host.wait_complete(ring, 6)
             host.wait(lambda: host.hub_packets() == host.contents(1, "flags & 1"))
             host.wait_sent()
             whole = host.hub_packets()

@@ -206,14 +206,14 @@ class Daemons:
     def trace(self, name, query=""):
         return self.get(f"/v1/domains/{name}/trace{query}")
 
-    def wait(self, what, seconds=PATIENCE):
-        """Wait until WHAT() is true. Return its value."""
+    def wait(self, what, seconds=PATIENCE, pause=0.02):
+        """Wait until WHAT() is true, and PAUSE seconds between two questions. Return its value."""
 
         def answered():
             with contextlib.suppress(Lost):
                 return what()
 
-        return launcher.wait(answered, seconds, lambda: self.said()[-3000:])
+        return launcher.wait(answered, seconds, lambda: self.said()[-3000:], pause)
 
     def wait_ready(self):
         """Wait until /readyz says that the daemons are ready, and return what it says. A collector that gets no processor for a second
