@@ -82,6 +82,14 @@ class Programs(Case):
             with self.assertRaisesRegex(AssertionError, found):
                 program.stop()
 
+    def test_freeze_ended(self):
+        """A program that ends before it is frozen has ended."""
+        program = self.python("")
+        os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+        program.freeze()
+        self.assertEqual(program.returncode, 0)
+        program.stop()
+
     def test_killed(self):
         program = self.python('s.send(b"READY=1"); import time; time.sleep(600)').wait_ready()
         program.end()
