@@ -79,6 +79,7 @@ class Served(Case):
         ring = self.guest(d, events=20)
 
         def soon():
+            d.wait(lambda: d.trace("web") and d.collector_metric("mprofd_queue_bytes") == 0)  # the interval begins with the first event that waits
             began = time.monotonic()
             self.read_live(d, ring)
             return time.monotonic() - began < 60  # a busy machine may need another try
