@@ -737,7 +737,7 @@ class Answers(Case):
         """The answers of docs/reports.md; with MPROF_BRIEF, of each third row."""
         with open(os.path.join(daemons.HERE, "../../docs/reports.md"), encoding="utf-8") as file:
             rows = [line.split(" | ") for line in file if line.count(" | ") == 3 and not line.startswith("| report ")]
-        self.assertEqual(len(rows), 14)
+        self.assertEqual(len(rows), 15)
         for _, _, name, answer in rows[:: 3 if os.environ.get("MPROF_BRIEF") else 1]:
             before = set(glob.glob("rings/*"))
             process = self.start(REPORTS, name, start_new_session=True)
@@ -747,6 +747,16 @@ class Answers(Case):
             with self.subTest(name):
                 self.until(lambda lines=lines, before=before: self.has_answer(set(glob.glob("rings/*")) - before, lines))
             self.end_group(process.pid)
+
+    def test_wait_that_gave_up(self):
+        """The holder of a lock gives the lock back, which mprof-run does not write since nobody waits any more, and ends: no cause."""
+        before = set(glob.glob("rings/*"))
+        process = self.start(REPORTS, "gives-up", start_new_session=True)
+        self.addCleanup(self.end_group, process.pid)
+        self.until(lambda: self.has_answer(set(glob.glob("rings/*")) - before, [r'\(Wait, "pause in gives_up\(\) at reports\.c:\d+"\)']))
+        (directory,) = set(glob.glob("rings/*")) - before
+        self.assertNotIn("is not released", self.why("why", directory))
+        self.end_group(process.pid)
 
     def end_group(self, pid):
         """Kill the processes of the session that PID began."""

@@ -1,10 +1,12 @@
 /*
  * Programs that hang as public reports describe it (docs/reports.md): run-reports NAME. None of them ends by itself.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "target.h"
@@ -270,6 +272,52 @@ static void child(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* ---- a wait with a time limit leaves its mutex locked */
+
+static struct timespec in_a_second(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_sec += 1;
+	return at;
+}
+
+static void timed(void)
+{
+	for (int i = 0; i < 2; i++) {
+		struct timespec at = in_a_second();
+
+		pthread_mutex_lock(&first);
+		pthread_cond_timedwait(&ready, &first, &at);
+	}
+}
+
+/* ---- no fault: a wait for a lock gives up, and the holder gives the lock back later and ends */
+
+static void *writer_of_table(void *nothing)
+{
+	pthread_rwlock_wrlock(&table);
+	sem_post(&slots);
+	take(&step);
+	pthread_rwlock_unlock(&table);
+	return nothing;
+}
+
+static void gives_up(void)
+{
+	struct timespec at;
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, writer_of_table, NULL) == 0);
+	take(&slots);
+	at = in_a_second();
+	CHECK(pthread_rwlock_timedwrlock(&table, &at) == ETIMEDOUT);
+	sem_post(&step);
+	CHECK(pthread_join(thread, NULL) == 0);
+	pause();
+}
+
 /* ---- a thread that computes */
 
 static void spin(void)
@@ -285,7 +333,7 @@ static const struct {
 	{"cancelled", cancelled}, {"twice", twice},	  {"orders", orders},	  {"joins", joins},
 	{"early", early},	  {"finished", finished}, {"unposted", unposted}, {"pool", pool},
 	{"rereads", rereads},	  {"upgrade", upgrade},	  {"forks", forks},	  {"pipes", pipes},
-	{"child", child},	  {"spin", spin},
+	{"child", child},	  {"spin", spin},	  {"timed", timed},	  {"gives-up", gives_up},
 };
 
 int main(int argc, char **argv)
