@@ -16,6 +16,7 @@
 struct shared_thread {
 	uint32_t created; /* number of creations */
 	bool ended;
+	bool became; /* it goes on as another thread, whose end is its own */
 	bool ran;
 };
 
@@ -68,7 +69,8 @@ static bool add_ring(struct program *p, const struct tally *t)
 		if (!it)
 			return false;
 		it->created += s->list[i].type != MPROF_THREAD_UNKNOWN;
-		it->ended = it->ended || (s->list[i].flags & THREAD_STAT_ENDED);
+		it->became = it->became || s->list[i].alias != i;
+		it->ended = it->ended || (s->list[i].alias == i && (s->list[i].flags & THREAD_STAT_ENDED));
 		it->ran = it->ran || s->list[i].running_ns;
 	}
 	p->rings++;
@@ -88,8 +90,8 @@ static void judge(const struct program *p, struct mprof_statistics_report *repor
 		if (list[i].resolved)
 			continue;
 		list[i].resolved = it->ended && it->created <= 1;
-		list[i].unsure = !list[i].resolved &&
-				 (list[i].unsure || it->ended || p->lacks || p->forgets || (p->declares && !it->ran));
+		list[i].unsure = !list[i].resolved && (list[i].unsure || it->ended || it->became || p->lacks ||
+						       p->forgets || (p->declares && !it->ran));
 	}
 }
 

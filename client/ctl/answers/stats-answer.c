@@ -155,7 +155,7 @@ static void show_sleeping(const struct mprof_statistics_report *r)
 	if (!isnan(share))
 		printf("sleeping  %s, %.1f %%\n", text, share * 100);
 	else if (!r->all.tells_sleep && mprof_statistics_events(r))
-		puts("sleeping  unknown: nothing here says that no thread runs, and the recorder may not write that");
+		puts("sleeping  unknown: the trace does not tell when no thread runs");
 	else if (r->clock_back_ns || r->all.sleeping_ns > r->all.last_ns - r->all.first_ns)
 		puts("sleeping  unknown: the times go back, so that the same time comes several times");
 	else if (mprof_statistics_lacks(r))

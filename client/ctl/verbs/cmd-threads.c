@@ -14,7 +14,6 @@
 #include <mprof/why.h>
 
 #include "answer-output.h"
-#include "array.h"
 #include "cleanup.h"
 #include "input.h"
 #include "json.h"

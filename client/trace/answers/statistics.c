@@ -231,10 +231,14 @@ static uint64_t counted(const struct mprof_model_view *v, const char *name)
 	return sum;
 }
 
-/* Return whether S has told that a thread of it runs, at the end at least. */
-static bool ran(const struct mprof_model_stream *s)
+/* Return whether a thread of the stream S ran. */
+static bool ran(const struct mprof_model_view *v, uint32_t s)
 {
-	return s->running != MPROF_NONE && s->running != s->root;
+	for (uint32_t i = 0; i < v->n_threads; i++)
+		if (v->threads[i].stream == s && i != v->streams[s].root &&
+		    v->threads[i].first_activation != MPROF_NONE)
+			return true;
+	return false;
 }
 
 /* Return whether S has told of a time in which no thread of it ran. */
@@ -254,9 +258,13 @@ static bool tells_sleep(const struct mprof_model_view *v)
 	for (uint32_t i = 0; i < v->n_streams; i++) {
 		const struct mprof_model_stream *s = &v->streams[i];
 
-		if (slept(v, s) || (ran(s) && (s->declares & MPROF_WRITES_STOPS)))
+		if (slept(v, s))
 			tells = true;
-		else if (ran(s))
+		else if (!ran(v, i))
+			continue;
+		else if (s->declares & MPROF_WRITES_STOPS)
+			tells = true;
+		else
 			return false;
 	}
 	return tells;

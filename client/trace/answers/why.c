@@ -235,7 +235,7 @@ static void find_ring_hole(const struct mprof_why *w, struct mprof_why_answer *a
 /* Rings in which the waits of a cycle can end. */
 struct cycle_rings {
 	uint64_t from; /* time of the first wait, ns */
-	uint32_t one;  /* the first ring */
+	uint32_t one;  /* one of them */
 	bool own;      /* each thread has a ring of its own, which would say that the thread runs again */
 	bool several;
 };

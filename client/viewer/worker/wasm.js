@@ -196,17 +196,6 @@ export class Wasm {
 	}
 }
 
-/**
- * Return an array value -> name for the enum whose constants begin with PREFIX. Names are in lower
- * case and without PREFIX.
- */
-export function names(wasm, prefix) {
-	const found = [];
-	for (const [name, value] of Object.entries(wasm.numbers))
-		if (name.startsWith(prefix)) found[value] = name.slice(prefix.length).toLowerCase();
-	return found;
-}
-
 /** Return the address AT, which the wasm returned. Throw if AT is 0: the wasm has no memory. */
 export function need(at) {
 	if (!at) throw new Error(OUT_OF_MEMORY);
