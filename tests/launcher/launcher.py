@@ -64,17 +64,32 @@ def stop(program):
         program.stop()
 
 
-def delayed(pid="self"):
-    """Return for how many seconds a living thread of the process PID has waited for a processor: that which waited longest; 0 if the
-    process has ended or the kernel does not count. A thread that sleeps, or that is stopped, waits for no processor: where tests/stress
-    stops processes at random, no limit is known."""
-    if "MPROF_STOPS" in os.environ:
-        return math.inf
-    nanoseconds = 0
-    for thread in glob.glob(f"/proc/{pid}/task/*/schedstat"):
-        with contextlib.suppress(OSError), open(thread, encoding="ascii") as f:
-            nanoseconds = max(nanoseconds, int(f.read().split()[1]))
-    return nanoseconds / 1e9
+class Delay:
+    """How long the processes PIDS wait for a processor from now on, and this process for "self"."""
+
+    def __init__(self, *pids):
+        self.pids = pids
+        self.before = self.waited()
+
+    def waited(self):
+        """Return {(process, file of a thread): nanoseconds for which it has ever waited}, of the threads that live."""
+        found = {}
+        for pid in self.pids:
+            for thread in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+                with contextlib.suppress(OSError), open(thread, encoding="ascii") as f:
+                    found[pid, thread] = int(f.read().split()[1])
+        return found
+
+    def seconds(self):
+        """Return the sum over the processes of how long the thread waited that waited longest; 0 for a process that has ended, or if the
+        kernel does not count. A thread that sleeps, or that is stopped, waits for no processor: where tests/stress stops processes at
+        random, the delay is infinite."""
+        if "MPROF_STOPS" in os.environ:
+            return math.inf
+        longest = dict.fromkeys(self.pids, 0)
+        for (pid, thread), waited in self.waited().items():
+            longest[pid] = max(longest[pid], waited - self.before.get((pid, thread), 0))
+        return sum(longest.values()) / 1e9
 
 
 def wait(condition, seconds=PATIENCE, why=lambda: "", pause=0.02):

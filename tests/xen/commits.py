@@ -30,9 +30,9 @@ class Commits(sim.Case):
 
     def soon(self, d, sql, rows):
         """Wait until the query SQL has ROWS: before the next flush, unless the daemon or this test had to wait for a processor so long."""
-        began = time.monotonic()
+        began, delay = time.monotonic(), sim.launcher.Delay("self", d.collector.pid)
         d.wait(lambda: d.query(sql) == rows)
-        took, delayed = time.monotonic() - began, max(sim.launcher.delayed(), sim.launcher.delayed(d.collector.pid))
+        took, delayed = time.monotonic() - began, delay.seconds()
         self.assertTrue(took < SOON or delayed > 5, f"it took {took:.0f} s; the processes waited {delayed:.0f} s for a processor")
 
     def write_on(self, d, ring):

@@ -118,6 +118,7 @@ class Kicks(sim.Case):
         d = self.daemons()
         guest = self.guest(5, "both")
         options = f"--ring {guest.ring_path(1)} --truth truth --rate 200000 --size 524288"
+        delay = sim.launcher.Delay(d.collector.pid)
         writer = self.writer("writer-legacy", *options.split())
         d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 524288)
         guest.publish(guest.refs(1, 524288), port=3)
@@ -127,7 +128,7 @@ class Kicks(sim.Case):
         writer.wait(sim.daemons.HANGS)
         guest.die("crashed")
         d.wait_ended("both")
-        self.nothing_lost(d, "both")
+        self.nothing_lost(d, "both", delay)
 
     def test_port_of_somebody_else(self):
         """The port is bound already: the collector polls the ring, and the log says why."""

@@ -67,6 +67,7 @@ class Found(Lifecycle):
         d = self.daemons()
         guest = self.guest(5, "busy")
         options = f"--ring {guest.ring_path(1)} --truth truth.ctf --rate 200000 --size 524288"
+        delay = sim.launcher.Delay(d.collector.pid)
         writer = self.writer("writer-legacy", *options.split())
         d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 524288)
         guest.publish(guest.refs(1, 524288))
@@ -78,7 +79,7 @@ class Found(Lifecycle):
         self.unmapped(d, guest)
         d.wait_ended("busy")
         judge("busy", "truth.ctf", d.trace("busy"), d.packets("busy"), "--ended", "--begin", "0")
-        self.nothing_lost(d, "busy")
+        self.nothing_lost(d, "busy", delay)
 
     def test_scattered_pages(self):
         """Pages in any order are one ring in that order."""
@@ -285,45 +286,60 @@ class Deaths(Lifecycle):
     def test_kinds(self):
         """With on_crash=destroy and similar settings: the last bytes, the kind, no zombie."""
         d = self.daemons()
+        unknown, left = sim.Unknown(self, d), [*STOPS, "running"]
+        for turn in range(10):
+            left = self.die_of(d, left, turn, unknown)
+            if not left:
+                return
+        self.skipTest("this machine is too busy for a helper that answers in half a second")
+
+    def die_of(self, d, reasons, turn, unknown):
+        """Let a guest die of each of REASONS, and check its end. Return the reasons that mprofd could not learn in time."""
         guests = {}
-        for i, reason in enumerate([*STOPS, "running"]):
-            guest = self.guest(5 + i, f"dies-{reason}")
+        for i, reason in enumerate(reasons):
+            guest = self.guest(5 + 10 * turn + i, f"dies-{reason}-{turn}")
             guests[reason] = guest, self.publish(guest)
         for guest, ring in guests.values():
             self.attached(d, guest.name)
             ring.add(50)
         for reason, (guest, ring) in guests.items():
             ring.add(3)  # its very last events
-            if reason == "running":
-                guest.destroy()
-            else:
-                guest.die(reason)
-            self.unmapped(d, guest)
+            with unknown.ending(guest.name):
+                if reason == "running":
+                    guest.destroy()
+                else:
+                    guest.die(reason)
+                self.unmapped(d, guest)
             guest.forget()
+        left = []
         for reason, (guest, ring) in guests.items():
+            d.wait_ended(guest.name)
             kind = why = STOPS.get(reason, "destroyed")
-            if f"{guest.name}: unknown," in d.said():  # the helper had no turn for half a second
+            if unknown.found(guest.name):
                 kind, why = "ended", "unknown"
+                left.append(reason)
             capture = self.ended(d, guest, ring, kind)
             self.assertEqual(self.reason(d, capture), why)
+        return left
 
     def test_nodes_go_before_it_is_paused(self):
         """An answer from before the pause does not count: the guest was destroyed, and withdrew
         nothing."""
         d = self.daemons()
-        judged = 0
+        judged, unknown = 0, sim.Unknown(self, d)
         for i in range(12):
             guest = self.guest(20 + i, f"hasty-{i}")
             self.publish(guest)
             self.attached(d, guest.name)
-            began = time.monotonic()
-            self.store.toolstack.rm(guest.home)
-            time.sleep(0.03)
-            guest.set("running paused dying")
-            late = time.monotonic() - began > 0.1  # then mprofd was right to take the guest for alive
-            self.store.virq()
-            d.wait_ended(guest.name)
-            if not late and f"{guest.name}: unknown," not in d.said():  # the helper had no turn for half a second
+            with unknown.ending(guest.name):
+                began = time.monotonic()
+                self.store.toolstack.rm(guest.home)
+                time.sleep(0.03)
+                guest.set("running paused dying")
+                late = time.monotonic() - began > 0.1  # then mprofd was right to take the guest for alive
+                self.store.virq()
+                d.wait_ended(guest.name)
+            if not late and not unknown.found(guest.name):
                 self.assertEqual(d.run_list(guest.name)[-1]["reason"], "destroyed")
                 judged += 1
             if judged == 3:

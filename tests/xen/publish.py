@@ -265,6 +265,7 @@ class Run(Case):
         """A program that ends by itself: its rings are withdrawn and captured, and freed when nothing is mapped."""
         d = self.daemons()
         guest = self.linux()
+        delay = sim.launcher.Delay(d.collector.pid)
         process = self.start(guest, "calls-threads")
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
         d.wait(lambda: {"objects", "counters", "thread-01"} <= set(self.named(guest, process.pid)))
@@ -274,7 +275,7 @@ class Run(Case):
         def freed():
             held = self.held(guest)
             early = not held and guest.mapped()
-            self.assertFalse(early and sim.launcher.delayed(d.collector.pid) < 1, "the pages went before the collector could let go of them")
+            self.assertFalse(early and delay.seconds() < 1, "the pages went before the collector could let go of them")
             return not held
 
         d.wait(freed)
