@@ -48,13 +48,15 @@ class Answer:
 
 
 def answer_to(connect, again, *request):
-    """Return the answer to a request over the connection that CONNECT makes; with AGAIN the first one that is not 503."""
+    """Return the answer to a request over the connection that CONNECT makes; with AGAIN the first one that does not say that the database
+    does not answer."""
 
     def ask():
         with contextlib.closing(connect()) as connection:
             connection.request(*request)
             answer = Answer(connection.getresponse())
-        return answer if answer.status != 503 or not again else None
+        away = answer.status == 503 and AWAY.encode() in answer.body
+        return answer if not away or not again else None
 
     return daemons.launcher.wait(ask, why=lambda: "the database does not answer")
 
