@@ -273,15 +273,14 @@ class Failures(Case):
     def reading(self, host, annotator):
         """Send captures until the reader of an annotator is stopped in one, or was killed there. Return (number of the capture, reader or
         None)."""
-        number = 0
-        while True:
-            number += 1
+        for number in range(1, 50):
             self.send_large(host, number)
             reader = until(lambda number=number: self.reader_of(annotator) or self.state(host, number), "the annotator reads")
             if isinstance(reader, int):
                 return number, reader
             if reader[3]:
                 return number, None
+        raise AssertionError("the annotator reads each capture before it can be stopped")
 
     def test_time(self):
         """A reader that does not come to its end is killed, and the capture is marked."""
@@ -294,6 +293,7 @@ class Failures(Case):
         host = self.host()
         first = self.start()
         number, reader = self.reading(host, first)
+        self.assertIsNotNone(reader)
         self.end(first, signal.SIGKILL)
         until(lambda: not os.path.exists(f"/proc/{reader}"), "its reader ends, too")
         self.assertIsNone(self.state(host, number))
