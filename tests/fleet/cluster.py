@@ -44,6 +44,7 @@ def newest_bin():
 
 BIN = os.environ.get("MPROF_POSTGRESQL") or newest_bin()
 PATIENCE = 180  # seconds to wait for what must come, however busy the machine is
+CONNECT = 120  # seconds for a connection to a server
 SETTINGS = """
 listen_addresses = 'localhost'
 max_connections = 60
@@ -308,7 +309,7 @@ class Cluster:
             CREATE SERVER {shard.name} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
                 host '{','.join(['localhost'] * len(ports))}', port '{','.join(map(str, ports))}', dbname 'fleet',
                 target_session_attrs 'read-write', sslmode 'verify-full', sslrootcert '{self.pki}/ca.crt',
-                connect_timeout '{PATIENCE}', async_capable 'true');
+                connect_timeout '{CONNECT}', async_capable 'true');
             GRANT USAGE ON FOREIGN SERVER {shard.name} TO fleet_owner;
             CREATE USER MAPPING FOR fleet_owner SERVER {shard.name} OPTIONS (user 'fleet_router', password_required 'false',
                 sslcert '{self.pki}/fleet_router.crt', sslkey '{self.pki}/fleet_router.key');
@@ -351,8 +352,9 @@ class Cluster:
         base = os.path.join(self.pki, certificate or user)
         hosts, ports = ",".join(["localhost"] * len(servers)), ",".join(str(s.port) for s in servers)
         words = f"host={hosts} port={ports} dbname=fleet user={user} sslmode=verify-full sslrootcert={self.pki}/ca.crt"
-        # The programs' own limit is that of a quiet machine. A server that has ended refuses at once.
-        return f"{words} sslcert={base}.crt sslkey={base}.key target_session_attrs=read-write connect_timeout={PATIENCE}"
+        # The programs' own limit is that of a quiet machine. A server that has ended refuses at once. One that hangs is given up before
+        # this module's own patience ends.
+        return f"{words} sslcert={base}.crt sslkey={base}.key target_session_attrs=read-write connect_timeout={CONNECT}"
 
     def configuration_write(self, user, section, key, more):
         """Write USER.conf, a configuration of the project's programs with the connection of USER."""
