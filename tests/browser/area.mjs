@@ -47,7 +47,7 @@ const groups = (page, place = {}) =>
 		[place.from ?? null, place.to ?? null, place.firstRow, place.lastRow],
 	);
 
-test("area: the groups are those of mprofctl's threads", {timeout: 120000}, async (t) => {
+test("area: the groups are those of mprofctl's threads", async (t) => {
 	const page = await numbers(t, "small");
 	const file = path.join(tmpdir(), `mprofd-area-${process.pid}.ctf`);
 
@@ -102,7 +102,7 @@ test("area: the groups are those of mprofctl's threads", {timeout: 120000}, asyn
 	}
 });
 
-test("area: a table sorts, filters, copies as CSV and leads to its threads", {timeout: 120000}, async (t) => {
+test("area: a table sorts, filters, copies as CSV and leads to its threads", async (t) => {
 	const page = await numbers(t, "small", "", {permissions: ["clipboard-read", "clipboard-write"]});
 	const table = sheet(page, GROUPS);
 	const column = async (i) => (await rows(page, GROUPS)).map((row) => row[i]);
@@ -189,7 +189,7 @@ test("area: a table sorts, filters, copies as CSV and leads to its threads", {ti
 	);
 });
 
-test("area: a drag with Shift selects time and rows, and the address has them", {timeout: 120000}, async (t) => {
+test("area: a drag with Shift selects time and rows, and the address has them", async (t) => {
 	const page = await numbers(t, "small");
 	const place = await box(page);
 	const all = (await groups(page)).totals.threads;

@@ -36,7 +36,7 @@ async function copied(host) {
 	};
 }
 
-test("clock: a guest's events have dom0's wall time, in the zone of the browser", {timeout: 120000}, async (t) => {
+test("clock: a guest's events have dom0's wall time, in the zone of the browser", async (t) => {
 	const host = await ended(t);
 	const page = await opened(t, host, "#domain=web", OPTIONS);
 	const first = await copied(host);
@@ -88,7 +88,7 @@ test("clock: a guest's events have dom0's wall time, in the zone of the browser"
 	await t.accessible(page);
 });
 
-test("clock: the key c goes through the clocks, and panels and tips follow", {timeout: 120000}, async (t) => {
+test("clock: the key c goes through the clocks, and panels and tips follow", async (t) => {
 	const host = await ended(t);
 	const page = await opened(t, host, "#domain=web", OPTIONS);
 	const {start} = await camera(page);

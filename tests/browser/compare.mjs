@@ -298,7 +298,7 @@ test("compare: a sentence says why traces cannot be compared", async (t) => {
 	}
 });
 
-test("compare: the page follows running guests together", {timeout: 240000}, async (t) => {
+test("compare: the page follows running guests together", async (t) => {
 	const host = await t.host();
 
 	/*

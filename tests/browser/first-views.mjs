@@ -42,107 +42,99 @@ const told = (page) =>
 			.map(({time}) => String(time));
 	});
 
-test(
-	"first view: Why? shows the times that it tells about, and a click on one goes there",
-	{timeout: 120000},
-	async (t) => {
-		const page = await opened(t, await stories(t), "#domain=bad");
-		const whole = await camera(page);
-		const times = await told(page);
+test("first view: Why? shows the times that it tells about, and a click on one goes there", async (t) => {
+	const page = await opened(t, await stories(t), "#domain=bad");
+	const whole = await camera(page);
+	const times = await told(page);
 
-		ok(whole.to - whole.from > LATE_NS, "at first the whole trace is in view");
-		equal(await seen(page, times, 60), false, "the times of the answer are told apart at first");
-		await page.keyboard.press("y");
-		await until(async () => (await drawn(page, "why")).length > 1);
-		await until(() => seen(page, times, 60));
-		await t.look(page, "first-why");
-		await t.accessible(page);
-		/* Beside the panel, also of a guest whose end the panel tells about, and in a wide window. */
-		const ended = await t.host({rings: {bad: reference("public/arp-bad.ctf")}});
-		const wide = await opened(t, ended, "#domain=bad", {width: 1440, height: 900});
+	ok(whole.to - whole.from > LATE_NS, "at first the whole trace is in view");
+	equal(await seen(page, times, 60), false, "the times of the answer are told apart at first");
+	await page.keyboard.press("y");
+	await until(async () => (await drawn(page, "why")).length > 1);
+	await until(() => seen(page, times, 60));
+	await t.look(page, "first-why");
+	await t.accessible(page);
+	/* Beside the panel, also of a guest whose end the panel tells about, and in a wide window. */
+	const ended = await t.host({rings: {bad: reference("public/arp-bad.ctf")}});
+	const wide = await opened(t, ended, "#domain=bad", {width: 1440, height: 900});
 
-		await wide.keyboard.press("y");
-		await wide.getByText("missed wake-up").waitFor();
-		await settled(wide);
-		ok(await seen(wide, await told(wide), 60), "the panel covers times that its answer tells about");
+	await wide.keyboard.press("y");
+	await wide.getByText("missed wake-up").waitFor();
+	await settled(wide);
+	ok(await seen(wide, await told(wide), 60), "the panel covers times that its answer tells about");
 
-		/* From the address, too. */
-		const address = await until(() => timeline(page, () => /panel=why/.test(location.hash) && location.hash));
-		const again = await opened(t, {url: page.url().split("/#")[0]}, address);
-		await until(() => seen(again, times, 60));
-		const short = await opened(t, {url: page.url().split("/#")[0]}, "#domain=bad&panel=why");
-		await until(() => seen(short, times, 60));
+	/* From the address, too. */
+	const address = await until(() => timeline(page, () => /panel=why/.test(location.hash) && location.hash));
+	const again = await opened(t, {url: page.url().split("/#")[0]}, address);
+	await until(() => seen(again, times, 60));
+	const short = await opened(t, {url: page.url().split("/#")[0]}, "#domain=bad&panel=why");
+	await until(() => seen(short, times, 60));
 
-		/* An address that names a window keeps it. */
-		const [from, to] = [whole.start + LATE_NS / 3n, whole.start + LATE_NS / 2n];
-		const named = await opened(t, {url: page.url().split("/#")[0]}, `#domain=bad&from=${from}&to=${to}&panel=why`);
-		await named.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
-		await settled(named);
-		const window = await camera(named);
-		equal([window.from, window.to], [from, to], "the window of the address");
+	/* An address that names a window keeps it. */
+	const [from, to] = [whole.start + LATE_NS / 3n, whole.start + LATE_NS / 2n];
+	const named = await opened(t, {url: page.url().split("/#")[0]}, `#domain=bad&from=${from}&to=${to}&panel=why`);
+	await named.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
+	await settled(named);
+	const window = await camera(named);
+	equal([window.from, window.to], [from, to], "the window of the address");
 
-		/* A click on a time goes there. From afar it also zooms; nearby it keeps the scale. */
-		await page.keyboard.press("f");
-		await until(async () => (await camera(page)).to - (await camera(page)).from > LATE_NS);
-		const time = page.locator(".tl-panel .tl-time").nth(1);
-		const wanted = times[1];
-		await time.focus();
-		await page.keyboard.press("Enter");
-		await until(async () => {
-			const near = await camera(page);
-			return near.to - near.from < LATE_NS / 100n && (await seen(page, [wanted], 0));
-		});
-		await page.keyboard.press("w");
-		await settled(page);
-		const scale = await camera(page);
-		await page.locator(".tl-panel .tl-time").nth(0).click();
-		await until(async () => (await camera(page)).from !== scale.from && (await seen(page, [times[0]], 0)));
-		const there = await camera(page);
-		const by = there.to - there.from - (scale.to - scale.from);
-		ok(by >= -2n && by <= 2n, `the scale changed by ${by} ns`);
-	},
-);
-
-test(
-	"first view: a comparison opens where the traces part, and a click on a difference goes there",
-	{timeout: 120000},
-	async (t) => {
-		const page = await opened(t, await stories(t), "#domain=bad&against=domain%3Agood");
-		const parting = await timeline(page, () => {
-			const {comparison} = document.getElementById("page").timeline;
-			const {badTime, goodTime} = comparison.list.find((it) => it.first);
-			return [badTime, goodTime].flatMap((time, i) =>
-				time === null ? [] : [String(i ? time + comparison.shift : time)],
-			);
-		});
-
-		ok(parting.length, "they part");
-		ok(await seen(page, parting, 0), "the parting is in view");
+	/* A click on a time goes there. From afar it also zooms; nearby it keeps the scale. */
+	await page.keyboard.press("f");
+	await until(async () => (await camera(page)).to - (await camera(page)).from > LATE_NS);
+	const time = page.locator(".tl-panel .tl-time").nth(1);
+	const wanted = times[1];
+	await time.focus();
+	await page.keyboard.press("Enter");
+	await until(async () => {
 		const near = await camera(page);
-		ok(near.to - near.from < LATE_NS / 100n, `${near.to - near.from} ns are in view`);
-		ok(
-			(await drawn(page, "divergence")).some(({text}) => text === "they part here"),
-			"the mark of the parting",
+		return near.to - near.from < LATE_NS / 100n && (await seen(page, [wanted], 0));
+	});
+	await page.keyboard.press("w");
+	await settled(page);
+	const scale = await camera(page);
+	await page.locator(".tl-panel .tl-time").nth(0).click();
+	await until(async () => (await camera(page)).from !== scale.from && (await seen(page, [times[0]], 0)));
+	const there = await camera(page);
+	const by = there.to - there.from - (scale.to - scale.from);
+	ok(by >= -2n && by <= 2n, `the scale changed by ${by} ns`);
+});
+
+test("first view: a comparison opens where the traces part, and a click on a difference goes there", async (t) => {
+	const page = await opened(t, await stories(t), "#domain=bad&against=domain%3Agood");
+	const parting = await timeline(page, () => {
+		const {comparison} = document.getElementById("page").timeline;
+		const {badTime, goodTime} = comparison.list.find((it) => it.first);
+		return [badTime, goodTime].flatMap((time, i) =>
+			time === null ? [] : [String(i ? time + comparison.shift : time)],
 		);
-		await t.look(page, "first-compare");
-		await page.keyboard.press("f");
-		await until(async () => (await camera(page)).to - (await camera(page)).from > LATE_NS);
-		await page.getByRole("button", {name: /^Here they part first/}).click();
-		await until(async () => {
-			const is = await camera(page);
-			return is.to - is.from < LATE_NS / 100n && (await seen(page, [parting[0]], 0));
-		});
-		/* Texts of differences do not touch each other. */
-		await page.keyboard.press("f");
-		await settled(page);
-		const texts = (await drawn(page, "divergence", "outcome")).filter(({text}) => text);
-		for (const [i, one] of texts.entries())
-			for (const other of texts.slice(i + 1))
-				ok(
-					Math.abs(one.y0 - other.y0) >= 15 ||
-						Math.abs(Math.max(one.x0, 0) - Math.max(other.x0, 0)) >=
-							8 * Math.min(one.text.length, other.text.length),
-					`${one.text} at ${one.x0}, ${one.y0} touches ${other.text} at ${other.x0}, ${other.y0}`,
-				);
-	},
-);
+	});
+
+	ok(parting.length, "they part");
+	ok(await seen(page, parting, 0), "the parting is in view");
+	const near = await camera(page);
+	ok(near.to - near.from < LATE_NS / 100n, `${near.to - near.from} ns are in view`);
+	ok(
+		(await drawn(page, "divergence")).some(({text}) => text === "they part here"),
+		"the mark of the parting",
+	);
+	await t.look(page, "first-compare");
+	await page.keyboard.press("f");
+	await until(async () => (await camera(page)).to - (await camera(page)).from > LATE_NS);
+	await page.getByRole("button", {name: /^Here they part first/}).click();
+	await until(async () => {
+		const is = await camera(page);
+		return is.to - is.from < LATE_NS / 100n && (await seen(page, [parting[0]], 0));
+	});
+	/* Texts of differences do not touch each other. */
+	await page.keyboard.press("f");
+	await settled(page);
+	const texts = (await drawn(page, "divergence", "outcome")).filter(({text}) => text);
+	for (const [i, one] of texts.entries())
+		for (const other of texts.slice(i + 1))
+			ok(
+				Math.abs(one.y0 - other.y0) >= 15 ||
+					Math.abs(Math.max(one.x0, 0) - Math.max(other.x0, 0)) >=
+						8 * Math.min(one.text.length, other.text.length),
+				`${one.text} at ${one.x0}, ${one.y0} touches ${other.text} at ${other.x0}, ${other.y0}`,
+			);
+});

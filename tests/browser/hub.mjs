@@ -48,7 +48,7 @@ async function sample(t) {
 
 const names = (page, list) => page.locator(`.${list} tbody .name`).allTextContents();
 
-test("hub: crashes, causes and hosts, and the way to a capture", {timeout: 300000}, async (t) => {
+test("hub: crashes, causes and hosts, and the way to a capture", async (t) => {
 	const hub = await sample(t);
 	const page = await t.open(hub);
 
@@ -102,7 +102,7 @@ test("hub: crashes, causes and hosts, and the way to a capture", {timeout: 30000
 	await t.look(page, "hub-capture");
 });
 
-test("hub: a crash appears by itself, and an outage of the database is said", {timeout: 300000}, async (t) => {
+test("hub: a crash appears by itself, and an outage of the database is said", async (t) => {
 	const hub = await sample(t);
 	const page = await t.open(hub, "/", {dark: true, width: 480, height: 900});
 

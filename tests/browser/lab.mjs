@@ -39,4 +39,4 @@ async function together(t) {
 	ok(streams.length > 5, `${streams.length} streams`);
 }
 
-if (archive) test("lab: a Linux server and a guest beside it on one time line", {timeout: 240000}, together);
+if (archive) test("lab: a Linux server and a guest beside it on one time line", together);

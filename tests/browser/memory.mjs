@@ -175,7 +175,7 @@ test("memory: functions have the reference's samples for their places", async (t
 });
 
 for (const name of ["leaky", "multidom-v3"])
-	test(`memory: every filter counts as the reference viewer does, for ${name}`, {timeout: 240000}, async (t) => {
+	test(`memory: every filter counts as the reference viewer does, for ${name}`, async (t) => {
 		const host = await t.host({sink: true, collector: false});
 		const {id} = await recorded(host, trace(name));
 		const page = await opened(t, host, id);
@@ -733,7 +733,7 @@ function messages(bytes) {
 	return out;
 }
 
-test("memory: a function is focused, hidden and folded by its menu and by keys", {timeout: 120000}, async (t) => {
+test("memory: a function is focused, hidden and folded by its menu and by keys", async (t) => {
 	const page = await leaky(t);
 	const name = "Dune__exe__Leaky.handle";
 	const parser = "Dune__exe__Leaky.Parser.parse";
@@ -823,7 +823,7 @@ test("memory: the flame graph counts sampled objects", async (t) => {
 	await becomes(() => rootText(page), `all: ${most} sampled objects`, "the objects at the peak");
 });
 
-test("memory: callers and callees of a function stand above and below it", {timeout: 120000}, async (t) => {
+test("memory: callers and callees of a function stand above and below it", async (t) => {
 	const page = await leaky(t);
 	const name = "Dune__exe__Leaky.Render.page";
 	const says = page.locator("#mem-panel-sandwich [role=status]");
@@ -876,7 +876,7 @@ test("memory: callers and callees of a function stand above and below it", {time
 	await addressed(page, "around", name);
 });
 
-test("memory: two moments are compared, in red and blue", {timeout: 120000}, async (t) => {
+test("memory: two moments are compared, in red and blue", async (t) => {
 	const [early, late] = [40000, 160000];
 	const page = await leaky(t, `&at=${early}`);
 	const scale = 8 / 3e-4;
@@ -919,7 +919,7 @@ test("memory: two moments are compared, in red and blue", {timeout: 120000}, asy
 	await becomes(totals, null, "no difference");
 });
 
-test("memory: two recordings are compared by the names of functions", {timeout: 120000}, async (t) => {
+test("memory: two recordings are compared by the names of functions", async (t) => {
 	const host = await t.host({sink: true, collector: false});
 	const {id: first} = await recorded(host, trace("shortlived"));
 	const {id: second} = await recorded(host, trace("leaky"));

@@ -79,7 +79,7 @@ async function painted(page) {
 }
 
 for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "public/arp-bad"])
-	test(`original: the page paints ${trace} as the original does`, {timeout: 240000}, async (t) => {
+	test(`original: the page paints ${trace} as the original does`, async (t) => {
 		const name = path.basename(trace);
 		const host = await t.host({rings: {[name]: reference(`${trace}.ctf`)}});
 		const page = await opened(t, host, `#domain=${name}&rows=all`);

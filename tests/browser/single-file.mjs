@@ -434,7 +434,7 @@ function long(size) {
 	return trace(packets);
 }
 
-test("one file: with 16 MB of trace in it", {timeout: 240000}, async (t) => {
+test("one file: with 16 MB of trace in it", async (t) => {
 	const bytes = long(16 << 20);
 	const where = exported(t, "long", bytes);
 	const size = statSync(path.join(where, "long.html")).size;

@@ -105,56 +105,52 @@ test("timeline: a search, the list and the numbers outlive the model that they w
 	}
 });
 
-test(
-	"timeline: of a running guest one goes back into the archive, and forward to now",
-	{timeout: 240000},
-	async (t) => {
-		const host = await t.host();
-		const guest = host.guest("busy", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "1500000");
-		await guest.ended;
-		await until(async () => (await host.domain("busy"))?.state === "ended");
-		const page = await opened(t, host, "#domain=busy");
+test("timeline: of a running guest one goes back into the archive, and forward to now", async (t) => {
+	const host = await t.host();
+	const guest = host.guest("busy", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "1500000");
+	await guest.ended;
+	await until(async () => (await host.domain("busy"))?.state === "ended");
+	const page = await opened(t, host, "#domain=busy");
 
+	/*
+	 * A guest that is gone stands in for one that runs: the page reads both in the same
+	 * steps.
+	 */
+	await page.evaluate(async () => {
+		const timeline = document.getElementById("page").timeline;
+		const {session} = timeline;
+		session.source.goesOn = async () => true;
+		await session.readNewest();
+		await session.beginLive();
 		/*
-		 * A guest that is gone stands in for one that runs: the page reads both in the same
-		 * steps.
+		 * Its last bytes say that the run has ended. Without this property the first step
+		 * would find that, however soon it comes.
 		 */
-		await page.evaluate(async () => {
-			const timeline = document.getElementById("page").timeline;
-			const {session} = timeline;
-			session.source.goesOn = async () => true;
-			await session.readNewest();
-			await session.beginLive();
-			/*
-			 * Its last bytes say that the run has ended. Without this property the first step
-			 * would find that, however soon it comes.
-			 */
-			Object.defineProperty(session.live, "over", {value: false});
-			session.follow(null);
-		});
-		await settled(page);
-		const newest = await loaded(page);
-		ok(newest.from !== "", "a part alone is loaded");
-		/* The ruler and the grid count from the same time, though the model begins later. */
-		const lines = (await drawn(page, "grid")).map(({x0}) => x0);
-		const ticks = await page.evaluate(() =>
-			document.getElementById("page").timeline.canvasView.tickList.map(({x}) => x),
-		);
-		ok(
-			ticks.length > 0 && ticks.every((x) => x < 0 || lines.some((it) => Math.abs(it - x) < 1)),
-			`ticks at ${ticks}, lines at ${lines}`,
-		);
-		await page.focus("#tl-canvas");
-		for (let i = 0; i < 30; i++) await page.keyboard.press("+");
-		await page.keyboard.press("Home");
-		const {start} = await camera(page);
-		await until(async () => BigInt((await loaded(page)).from) <= start);
-		ok(await page.evaluate(() => document.getElementById("page").timeline.session.paused), "following waits");
-		await page.evaluate(() => document.getElementById("page").timeline.session.pause(false));
-		await until(async () => (await loaded(page)).from === newest.from);
-		ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
-	},
-);
+		Object.defineProperty(session.live, "over", {value: false});
+		session.follow(null);
+	});
+	await settled(page);
+	const newest = await loaded(page);
+	ok(newest.from !== "", "a part alone is loaded");
+	/* The ruler and the grid count from the same time, though the model begins later. */
+	const lines = (await drawn(page, "grid")).map(({x0}) => x0);
+	const ticks = await page.evaluate(() =>
+		document.getElementById("page").timeline.canvasView.tickList.map(({x}) => x),
+	);
+	ok(
+		ticks.length > 0 && ticks.every((x) => x < 0 || lines.some((it) => Math.abs(it - x) < 1)),
+		`ticks at ${ticks}, lines at ${lines}`,
+	);
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 30; i++) await page.keyboard.press("+");
+	await page.keyboard.press("Home");
+	const {start} = await camera(page);
+	await until(async () => BigInt((await loaded(page)).from) <= start);
+	ok(await page.evaluate(() => document.getElementById("page").timeline.session.paused), "following waits");
+	await page.evaluate(() => document.getElementById("page").timeline.session.pause(false));
+	await until(async () => (await loaded(page)).from === newest.from);
+	ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
+});
 
 test("timeline: a server that was away for a moment leaves no message behind", async (t) => {
 	const host = await t.host();
@@ -235,7 +231,7 @@ test("timeline: a running guest opens on its newest seconds, a dead one on its l
 	await until(async () => (await drawn(live, "death")).length === 1);
 });
 
-test("timeline: the page loads a run that is too long for one model slice by slice", {timeout: 240000}, async (t) => {
+test("timeline: the page loads a run that is too long for one model slice by slice", async (t) => {
 	const host = await t.host();
 	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");
 	await guest.ended;

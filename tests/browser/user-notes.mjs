@@ -22,7 +22,7 @@ async function write(page, text) {
 	await page.keyboard.press("Escape");
 }
 
-test("notes: a moment and a range are marked with words, which the address has", {timeout: 120000}, async (t) => {
+test("notes: a moment and a range are marked with words, which the address has", async (t) => {
 	const host = await t.host();
 	const guest = host.guest("web", "--rate", "1000");
 
@@ -92,7 +92,7 @@ test("notes: a moment and a range are marked with words, which the address has",
 	ok(!svg.includes("<img"), "markup in the saved picture");
 });
 
-test("notes: notes are kept with a capture, and nobody's are lost", {timeout: 120000}, async (t) => {
+test("notes: notes are kept with a capture, and nobody's are lost", async (t) => {
 	const host = await t.host();
 	const guest = host.guest("web", "--rate", "1000");
 
