@@ -96,12 +96,15 @@ def main():
     stops = Stops(sys.argv[1])
     with contextlib.suppress(PermissionError):  # a stop lasts no longer because this process has to wait for a processor
         os.setpriority(os.PRIO_PROCESS, 0, -15)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    ending = []
+    # A signal ends no step: a process that was stopped and not noted would stay so.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: ending.append(True))
     try:
-        while True:
+        while not ending:
             ends = time.monotonic() + TICK
             stops.tick()
-            while (now := time.monotonic()) < ends:
+            while (now := time.monotonic()) < ends and not ending:
                 stops.go_on(now)
                 time.sleep(0.01)
     finally:

@@ -155,15 +155,20 @@ def choose(words):
 # ---- the load
 
 
-def die_with_parent(parent):
-    """Call it in a new process: the kernel kills it when this program ends, whatever ends it."""
+def die_with_parent(parent, by=signal.SIGKILL):
+    """Call it in a new process: the kernel ends it by the signal BY when this program ends, whatever ends it."""
 
     def prepare_child():
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        LIBC.prctl(PR_SET_PDEATHSIG, by)
         if os.getppid() != parent:
             os._exit(1)
 
     return prepare_child
+
+
+def stops_mark():
+    """Return the environment by which stops.py finds the processes that it stops."""
+    return {"MPROF_STOPS": str(os.getpid())}
 
 
 BUSY = "while True: pass"
@@ -193,15 +198,19 @@ class Load:
 
     def __enter__(self):
         programs = self.programs()
-        child = die_with_parent(os.getpid())
+        # stops.py lets the stopped processes go on before it ends.
+        child = die_with_parent(os.getpid(), signal.SIGTERM if self.n == STOPS else signal.SIGKILL)
         self.processes = [subprocess.Popen([sys.executable, *program], preexec_fn=child) for program in programs]
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        early = [process.args for process in self.processes if process.poll() is not None]
         for process in self.processes:
             process.terminate()
         for process in self.processes:
             process.wait()
+        if early and kind is None:
+            sys.exit(f"The load ended before the tests, so they had none: {early[0]}")
 
 
 def answers(path):
@@ -212,8 +221,8 @@ def answers(path):
 class ForkServer:
     """The servers of tests/forked, by which tests/run lets mprofctl start in builds with AddressSanitizer, until the end of the block."""
 
-    def __init__(self, tests):
-        self.tests, self.processes = tests, []
+    def __init__(self, tests, load):
+        self.tests, self.load, self.processes = tests, load, []
 
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="mprof.")
@@ -221,7 +230,9 @@ class ForkServer:
             server, path = os.path.join(BUILDS, build, "tests/forked/fork-server"), os.path.join(self.directory.name, build)
             if not os.access(server, os.X_OK):
                 continue
-            self.processes.append(subprocess.Popen([server, path], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent(os.getpid())))
+            env = {**os.environ, **(stops_mark() if self.load == STOPS else {})}  # mprofctl inherits it
+            child = die_with_parent(os.getpid())
+            self.processes.append(subprocess.Popen([server, path], env=env, stdin=subprocess.DEVNULL, preexec_fn=child))
             while self.processes[-1].poll() is None and not answers(path):
                 time.sleep(0.05)
             for test in self.tests:
@@ -286,7 +297,7 @@ class Running:
             self.process = subprocess.Popen(
                 test.command,
                 cwd=cwd,
-                env={**os.environ, **test.env, "MPROF_STOPS": str(os.getpid())},
+                env={**os.environ, **test.env, **(stops_mark() if load == STOPS else {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -331,7 +342,7 @@ class Stress:
         else:
             print(f"{len(runs)} runs beside {load} busy processes for each processor and a writer of the disk", flush=True)
         self.left = len(runs)
-        with Load(load, self.directory), ForkServer([test for test, _ in runs]):
+        with Load(load, self.directory), ForkServer([test for test, _ in runs], load):
             self.lane(load, [run for run in runs if not run[0].alone], self.lanes)
             self.lane(load, [run for run in runs if run[0].alone], 1)
 
