@@ -272,6 +272,18 @@ class Slow(Case):
         self.assertEqual((code, out), (5, b""), said)
         self.assertIn("its headers have more than 524288 bytes", said)
 
+    def test_long_header(self):
+        """A line of a header is longer than libcurl takes, which libcurl may call a lack of memory."""
+
+        def answer(h):
+            h.close_connection = True
+            with contextlib.suppress(OSError):
+                h.wfile.write(b"HTTP/1.1 200 OK\r\nETag: " + b"x" * (200 << 10) + b"\r\nContent-Length: 2\r\n\r\n{}")
+
+        code, out, said = self.run_it("domains", answer=answer)
+        self.assertEqual((code, out), (1, b""), said)
+        self.assertRegex(said, r"^mprofctl: a line of the headers of \S+ is longer than 100 KiB, or memory is lacking$")
+
     def test_fetch(self):
         """Each retry must bring more than a few bytes. One server breaks the connection, the other
         is slow."""

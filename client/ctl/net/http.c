@@ -20,7 +20,13 @@
 #include "http-limits.h"
 #include "http.h"
 
-#define VALUE_MAX     8192u
+#define VALUE_MAX 8192u
+/*
+ * libcurl takes header lines of at most 100 KiB. Before 8.6 it calls a longer one CURLE_OUT_OF_MEMORY, later CURLE_TOO_LARGE,
+ * which older headers of libcurl lack.
+ */
+#define LINE_KIB      100u
+#define LINE_TOO_LONG 100
 #define HEADERS_MAX   (512u << 10) /* bytes of an answer's headers and trailers; libcurl limits the former alone */
 #define PROBLEM_MAX   (64u << 10)
 #define JSON_MAX      (64u << 20)
@@ -396,7 +402,7 @@ static CURLcode drive(struct http *h, struct exchange *x)
 
 static int condition_of(CURLcode code, const struct exchange *x)
 {
-	switch (code) {
+	switch ((int)code) {
 	case CURLE_OK:
 		return 0;
 	case CURLE_COULDNT_CONNECT:
@@ -411,7 +417,8 @@ static int condition_of(CURLcode code, const struct exchange *x)
 	case CURLE_ABORTED_BY_CALLBACK:
 		return HTTP_E_STOPPED;
 	case CURLE_OUT_OF_MEMORY:
-		return HTTP_E_MEMORY;
+	case LINE_TOO_LONG:
+		return x->memory ? HTTP_E_MEMORY : HTTP_E_LINE;
 	default:
 		return x->refused  ? HTTP_E_REFUSED
 		       : x->memory ? HTTP_E_MEMORY
@@ -580,6 +587,9 @@ int http_complain(struct http *h, int condition, const struct http_answer *answe
 		return CTL_FAILED;
 	case HTTP_E_MEMORY:
 		return say_memory();
+	case HTTP_E_LINE:
+		say("a line of the headers of %s is longer than %u KiB, or memory is lacking", h->host, LINE_KIB);
+		return CTL_FAILED;
 	default:
 		return CTL_FAILED;
 	}

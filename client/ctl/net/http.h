@@ -28,6 +28,7 @@ enum http_condition {
 	HTTP_E_REFUSED, /* body() of the request returned false */
 	HTTP_E_STOPPED, /* SIGINT or SIGTERM came; only after http_catch_signals() */
 	HTTP_E_MEMORY,
+	HTTP_E_LINE, /* a header has a line that libcurl does not take, or memory is lacking */
 };
 
 /*
