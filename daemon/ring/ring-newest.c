@@ -22,6 +22,9 @@ void ring_set_dead(struct ring *ring, bool dead)
 	if (!declared) {
 		ring->proof.n_marks = 0;
 		ring->writer.has_candidate = false;
+		ring->writer.grown = MPROF_PACKET_HEADER_BYTES;
+		for (uint32_t i = 0; i < ring->n; i++)
+			ring->slots[i].grown = 0;
 	}
 	ring->dead = dead;
 	ring->glance.known = false;

@@ -820,6 +820,7 @@ look:
 			told = true;
 			unmark(0);
 			cand = false; candhigh = 0; candlow = 0;
+			peak = 0;
 			FORGET_SETTLED
 		:: else
 		fi
