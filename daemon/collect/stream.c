@@ -333,7 +333,9 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 		  const struct memory *memory, uint64_t bytes, const struct archive_resume *resume, bool dead,
 		  const char **fault)
 {
-	bool any = resume && resume->any;
+	const bool any = resume && resume->any;
+	/* mprofd was killed before the first commit of the stream's bytes. */
+	const bool unseen = resume && resume->stream && !any && guest->policy.mode == POLICY_CONTINUOUS;
 	struct ring_resume at = {0};
 	int r;
 
@@ -352,8 +354,11 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 			.last = resume->last,
 			.n_last = resume->n_last,
 		};
-	r = label && !stream->label ? -ENOMEM
-				    : ring_attach(&stream->ring, memory, bytes, any ? &at : NULL, dead, fault);
+	if (unseen)
+		at = (struct ring_resume){.sequence = resume->sequence, .unseen = true};
+	r = label && !stream->label
+		    ? -ENOMEM
+		    : ring_attach(&stream->ring, memory, bytes, any || unseen ? &at : NULL, dead, fault);
 	if (r) {
 		free(stream->label);
 		*stream = (struct stream){0};
@@ -364,8 +369,6 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 	count(guest->shared, &stream->ring, &(struct ring_counters){0});
 	if (guest->policy.mode != POLICY_CONTINUOUS)
 		ring_skip(&stream->ring);
-	else if (resume && resume->stream && !any) /* mprofd was killed before the first commit of the stream's bytes */
-		ring_begin_at(&stream->ring, resume->sequence);
 	guest_add(guest, stream);
 	/* If memory is short there is no lane, and no item of the stream is evicted. */
 	stream->lane = lane_open(guest->shared->queue, guest->account, stream, bytes);

@@ -149,6 +149,32 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 	return ring_follow_from(ring, ring->cursor.sequence < newest ? ring->cursor.sequence : newest, newest, sweep);
 }
 
+/*
+ * Begin at the oldest packet, or behind it at packet SEQUENCE. AGAIN: the ring was attached before, and the archive has no packet of
+ * it from SEQUENCE on. Return as resume_at().
+ */
+static int begin_at(struct ring *ring, uint64_t sequence, bool again, const struct sweep *sweep)
+{
+	uint64_t newest = ring->slots[sweep->newest].count, oldest, start;
+
+	/* More packets precede the newest one than its number allows: the count has wrapped. */
+	if (newest < sweep->history)
+		newest += 65536;
+	/* The rest of the newest packet may be declared lost. If SEQUENCE is behind that, the count has wrapped since. */
+	if (newest + 1 < sequence && sweep->new_ring)
+		return RING_E_RENEWED;
+	if (newest + 1 < sequence)
+		newest += (sequence - newest + 65535) / 65536 * 65536;
+	oldest = newest - sweep->history;
+	start = oldest < sequence ? sequence : oldest;
+	if (again && sequence < oldest)
+		ring->restart = (struct ring_restart){
+			.pending = true, .at_least = true, .unseen = true, .unseen_from = sequence};
+	ring->cursor.sequence = ring->restart.pending ? sequence : start;
+	ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
+	return ring_follow_from(ring, start < newest ? start : newest, newest, sweep);
+}
+
 int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, const struct ring_resume *resume,
 		bool dead, const char **fault)
 {
@@ -166,32 +192,15 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 		r = ring_sweep_load(ring, &sweep);
 	if (r == 0 && dead)
 		r = missing_add(ring, &sweep);
-	if (r == 0 && resume) {
-		r = resume_at(ring, resume, &sweep);
-	} else if (r == 0) {
-		uint64_t newest = ring->slots[sweep.newest].count;
-
-		/* More packets precede the newest one than its number allows: the count has wrapped. */
-		if (newest < sweep.history)
-			newest += 65536;
-		ring->cursor.sequence = newest - sweep.history;
-		ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
-		r = ring_follow_from(ring, ring->cursor.sequence, newest, &sweep);
-	}
+	if (r == 0)
+		r = resume && !resume->unseen ? resume_at(ring, resume, &sweep)
+					      : begin_at(ring, resume ? resume->sequence : 0, resume != NULL, &sweep);
 	if (r) {
 		ring_detach(ring);
 		if (r == STEP_STILL || r == RING_E_GONE)
 			r = RING_E_NOT_YET;
 	}
 	return r;
-}
-
-void ring_begin_at(struct ring *ring, uint64_t sequence)
-{
-	if (sequence >= ring->cursor.sequence)
-		return;
-	ring->cursor.sequence = sequence;
-	ring->restart = (struct ring_restart){.pending = true, .at_least = true};
 }
 
 void ring_detach(struct ring *ring)

@@ -1377,6 +1377,64 @@ static void test_resume_same_packet(void)
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
 }
 
+/* Attach the ring again, from whose packet SEQUENCE on the archive has none, and poll. The oldest packet is OLDEST. */
+static void resume_unseen(uint64_t sequence, uint64_t oldest)
+{
+	const struct ring_resume resume = {.sequence = sequence, .unseen = true};
+	const bool lost = oldest > sequence;
+
+	guest_forget(&g);
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
+	g.started = false;
+	g.after_gap = true;
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	if (CHECK_EQ_UINT(g.n_gaps, lost) && lost) {
+		CHECK_EQ_UINT(g.gaps[0].after_sequence, sequence);
+		CHECK_EQ_UINT(g.gaps[0].after_offset, 0);
+		CHECK_EQ_UINT(g.gaps[0].next_sequence, oldest);
+		CHECK_EQ_UINT(g.gaps[0].packets, 1);
+		CHECK(g.gaps[0].at_least);
+		CHECK_EQ_INT(g.gaps[0].reason, RING_GAP_RESTART);
+	}
+	if (CHECK(g.n_chunks > 0))
+		CHECK_EQ_UINT(g.chunks[0].sequence, oldest > sequence ? oldest : sequence);
+}
+
+/* The archive has no packet of a ring that was attached before: if some may be lost, a gap says so, and counts none twice. */
+static void test_resume_unseen(void)
+{
+	struct ring_resume resume = {.sequence = 50000, .unseen = true};
+
+	guest_new(&g, 4, LARGE);
+	guest_write_to(&g, 3, 4);
+	resume_unseen(0, 0);
+	guest_jump(&g, 4, 4);
+	resume_unseen(0, 1);
+	guest_jump(&g, 50000, 4);
+	resume_unseen(0, 49997);
+	resume_unseen(49997, 49997);
+	resume_unseen(49998, 49997);
+	/* The rest of the newest packet was declared lost. */
+	resume.sequence = 50001;
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 50001);
+	CHECK_EQ_UINT(g.ring.writer.active, 50000);
+	/* The count wraps around: the numbers go on, and do not begin before packet 50,000 again. */
+	guest_jump(&g, 65536 + 300, 4);
+	resume_unseen(50000, 65536 + 297);
+	/* The same after the cursor was moved back over the gap. */
+	ring_rewind(&g.ring, &(struct ring_cursor){.sequence = 50000, .offset = 30}, true);
+	guest_forget(&g);
+	g.started = false;
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	if (CHECK_EQ_UINT(g.n_gaps, 1))
+		CHECK_EQ_UINT(g.gaps[0].packets, 1);
+	/* The ring was initialised again. */
+	guest_format(&g);
+	guest_write_to(&g, 1, 4);
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), RING_E_RENEWED);
+}
+
 static void test_resume_lapped(void)
 {
 	struct ring_resume resume = resume_five();
@@ -2165,6 +2223,7 @@ int main(void)
 	CHECK_RUN(test_empty_packet);
 	CHECK_RUN(test_gone_at_attach);
 	CHECK_RUN(test_resume_same_packet);
+	CHECK_RUN(test_resume_unseen);
 	CHECK_RUN(test_resume_lapped);
 	CHECK_RUN(test_resume_round);
 	CHECK_RUN(test_resume_renewed);

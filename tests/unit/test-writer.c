@@ -967,6 +967,19 @@ static void test_end_known(void)
 	}
 	CHECK_EQ_INT(append_one(&f, 6, 30, 500, 0, true, 50), 0);
 	CHECK(!resume(&f).last.end_known);
+	/* The ring goes on behind these gaps. */
+	for (uint32_t i = 0; i < 2; i++) {
+		struct archive_gap begin = gap;
+
+		begin.after_sequence = 7 + i;
+		begin.after_offset = i ? 30 : 0;
+		begin.next_sequence = 8 + 2 * i;
+		begin.packets = 1 + i;
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(archive_writer_gap(f.w, &begin), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		CHECK(!resume(&f).last.end_known);
+	}
 	fixture_deinit(&f);
 }
 

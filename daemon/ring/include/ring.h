@@ -71,10 +71,10 @@ enum ring_gap_reason { RING_GAP_LAPPED, RING_GAP_DAMAGED, RING_GAP_POLICY, RING_
  */
 struct ring_gap {
 	uint64_t after_sequence;
-	uint32_t after_offset;
+	uint32_t after_offset; /* 0 = no byte of the ring was copied before the gap (struct ring_resume, UNSEEN) */
 	uint64_t next_sequence;
 	uint64_t packets; /* number of packets of which bytes are lost */
-	bool at_least;	  /* more may be lost: PACKETS plus a multiple of 65,536 */
+	bool at_least;	  /* more may be lost: PACKETS plus a multiple of 65,536, or any number if AFTER_OFFSET is 0 */
 	enum ring_gap_reason reason;
 	struct moment found;
 };
@@ -102,6 +102,12 @@ struct ring_resume {
 	int64_t last_mono;	  /* when that packet was copied, CLOCK_MONOTONIC ns; negative = before this boot */
 	const uint8_t *last;	  /* the N_LAST bytes before OFFSET, at most RING_SUMMED_MAX; 0 = not known */
 	uint32_t n_last;
+	/*
+	 * The ring was attached before, and the archive has no packet of it from packet SEQUENCE on; only SEQUENCE counts then. If
+	 * the oldest packet is a later one, the first poll declares a loss. Nobody knows how many of those packets passed before the
+	 * ring was attached for the first time, so the gap says at least one.
+	 */
+	bool unseen;
 };
 #define RING_SUMMED_MAX 128u
 
@@ -230,6 +236,9 @@ struct ring_proof {
 struct ring_restart {
 	bool pending;
 	bool at_least; /* the number of lost packets is known modulo 65,536 only */
+	/* Each gap from packet UNSEEN_FROM on is one of at least one packet (struct ring_resume), also after a rewind. */
+	bool unseen;
+	uint64_t unseen_from;
 };
 
 /*
@@ -285,12 +294,6 @@ struct ring {
  */
 int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, const struct ring_resume *resume,
 		bool dead, const char **fault);
-/*
- * To be called after ring_attach() without RESUME, if the ring was attached before, and the archive has no packet of it, from
- * packet SEQUENCE on: the first poll declares the packets from SEQUENCE to the oldest one lost. Some of them may have passed before
- * the ring was attached for the first time; others may have passed whose number, a multiple of 65,536, is not known.
- */
-void ring_begin_at(struct ring *ring, uint64_t sequence);
 void ring_detach(struct ring *ring); /* accepts a zeroed ring */
 
 /*
