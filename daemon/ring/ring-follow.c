@@ -240,7 +240,7 @@ static int set_back(struct ring *ring, struct ring_slot *slot, uint32_t content)
 
 /*
  * Compare the header H of the active packet, which states CONTENT bytes, with what was seen before. Add a mark if the size seen
- * before is confirmed (rule 3), and find out whether the writer has set the size back (rule 5). Return 0 or RING_E_GONE.
+ * before is confirmed (rule 3), and find out whether the writer has set the size back (rule 6). Return 0 or RING_E_GONE.
  */
 static int size_check(struct ring *ring, struct ring_slot *slot, const struct ring_header *h, uint32_t content)
 {
