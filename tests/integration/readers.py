@@ -32,6 +32,7 @@ class Client(threading.Thread):
         super().__init__()
         self.path, self.socket_path, self.error = path, d.socket, None
         self.bodies, self.whole, self.asked = [], 0, 0
+        self.has_read = False
         self.stop = threading.Event()
 
     def run(self):
@@ -58,6 +59,7 @@ class Client(threading.Thread):
                     self.whole += 1
                     break
                 body.append(piece)
+                self.has_read = True
                 time.sleep(0.02)
         finally:
             connection.close()
@@ -110,6 +112,7 @@ class Slow(daemons.Case):
         for client in clients:
             client.start()
         self.wait_renewed(d, clients)
+        d.wait(lambda: all(client.has_read or not client.is_alive() for client in clients))
         for client in clients:
             client.stop.set()
         for client in clients:
