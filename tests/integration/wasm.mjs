@@ -198,9 +198,15 @@ function checkWhy(name, trace, file) {
 	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
 }
 
+/** Return JSON of mprofctl with the ids in quotes that JavaScript's numbers do not hold, as the page has them. */
+const exact = (json) =>
+	json.replace(/("thread": )(-?[0-9]+)/g, (all, key, id) =>
+		Number.isSafeInteger(Number(id)) ? all : `${key}"${id}"`,
+	);
+
 /** Compare the first threads with `mprofctl threads`. The page begins some binds at their wake-up. */
 function checkThreads(name, trace, file) {
-	const theirs = JSON.parse(text.decode(run(mprofctl, "threads", "--json", file).out)).threads,
+	const theirs = JSON.parse(exact(text.decode(run(mprofctl, "threads", "--json", file).out))).threads,
 		indices = Array.from({length: trace.get("n_threads")}, (_, i) => i).filter(
 			(i) => trace.threadOrNull(i) !== null,
 		);
