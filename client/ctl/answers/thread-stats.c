@@ -106,7 +106,7 @@ static void forget(struct thread_stats *s)
 		return;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
-		before_gap += map[i] != THREAD_STAT_NONE && i < s->before_gap;
+		before_gap += i < s->before_gap && map[i] != THREAD_STAT_NONE;
 		if (map[i] != THREAD_STAT_NONE)
 			map[i] = n++;
 		else

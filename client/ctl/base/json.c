@@ -227,8 +227,11 @@ void print_text(const char *text, size_t len)
 {
 	char piece[PIECE];
 
-	while (len)
-		fwrite(piece, 1, mprof_text_show(piece, sizeof(piece), &text, &len), stdout);
+	while (len) {
+		size_t n = mprof_text_show(piece, sizeof(piece), &text, &len);
+
+		fwrite(piece, 1, n, stdout);
+	}
 }
 
 void print_safe(const char *text)
