@@ -225,7 +225,7 @@ struct ring_proof {
 	struct ring_mark proven;  /* end of the proven bytes (rule 4) in the poll PROVEN_AT */
 	struct ring_mark settled; /* end of the proven bytes in the poll before that */
 	uint64_t proven_at;	  /* POLLED_AT of the poll that set PROVEN */
-	/* A size fell, confirmed or not, and not by half of a size (rule 6): no byte is proven any more. */
+	/* A size fell (rule 6): no byte is proven any more. */
 	bool several_writers;
 };
 
