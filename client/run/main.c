@@ -228,7 +228,7 @@ static bool sanitizer_tell(void)
 }
 
 /*
- * Make the directory for OCaml's files of runtime events. Where that is impossible, these events are not
+ * Make the directory for OCaml's files of runtime events. If that is impossible, these events are not
  * recorded, and the program runs nevertheless.
  */
 static void runtime_make(struct options *o)

@@ -1,6 +1,5 @@
 /*
- * What the keeper says to the user: a sentence of mprof-run on the error output that mprof-run had, at most once for
- * each fact.
+ * Sentences of the keeper for the user. Each goes to the error output that mprof-run had, at most once for each fact.
  */
 #ifndef RUN_SENTENCES_H
 #define RUN_SENTENCES_H

@@ -35,9 +35,9 @@
 #define RUN_DOMAIN_RINGS 16u		     /* rings of the domains of a process; the last one is shared */
 
 /*
- * What the rings of a process declare: who releases a lock that nobody waits for writes no event, and nor
- * does who makes a descriptor ready. The ring of one thread also has MPROF_WRITES_STOPS; in one that threads
- * share, only the last one of them is known to have stopped.
+ * Kinds of events that the rings of a process declare. A thread that releases a lock for which no thread waits
+ * writes no event, and neither does a thread that makes a descriptor ready. The ring of one thread also has
+ * MPROF_WRITES_STOPS. In a ring that threads share, only the last one of them is known to have stopped.
  */
 #define RUN_WRITES (MPROF_WRITES_SIGNALS | MPROF_WRITES_WAKES | MPROF_WRITES_ENDS)
 

@@ -806,7 +806,7 @@ test("memory: the flame graph counts sampled objects", async (t) => {
 	const page = await leaky(t, "&weight=live");
 	const living = allocated("leaky").filter((it) => it.end === Infinity).length;
 
-	await page.getByLabel("What the widths count").selectOption("objects");
+	await page.getByLabel("Unit of the widths").selectOption("objects");
 	await addressed(page, "count", "objects");
 	equal(await rootText(page), `all: ${living} sampled objects`);
 	equal((await boxes(page))[0].total, living, "the width of the root's box");
@@ -872,7 +872,7 @@ test("memory: callers and callees of a function stand above and below it", async
 	await page.keyboard.press("Enter");
 	await addressed(page, "around", "Dune__exe__Leaky.handle");
 	await page.getByRole("tab", {name: "Functions"}).click();
-	await page.getByRole("button", {name: `What is above and below ${name}`}).click();
+	await page.getByRole("button", {name: `Show what is above and below ${name}`}).click();
 	await addressed(page, "around", name);
 });
 

@@ -23,11 +23,11 @@ enum waiting { WAITING_UNKNOWN, WAITING_CAN, WAITING_NEVER };
 
 static uint8_t answers[DESCRIPTORS];
 
-/* Of a descriptor, other descriptors and one more: 0 = none. Each is atomic. */
+/* Other descriptors that belong to a descriptor, each plus 1: 0 = none. Each is atomic. */
 struct end {
-	int32_t read_by;    /* what is written to it is read from that one */
-	int32_t written_by; /* what is read from it was written to that one */
-	int32_t epoll;	    /* that one waits for it, too */
+	int32_t read_by;    /* the one from which bytes are read that are written to this one */
+	int32_t written_by; /* the one to which bytes are written that are read from this one */
+	int32_t epoll;	    /* the descriptor of epoll that waits for this one, too */
 };
 
 static struct end ends[DESCRIPTORS];

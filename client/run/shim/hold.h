@@ -1,6 +1,6 @@
 /*
- * What a thread knows of the mutexes that it locks and of the conditions that it signals, in a small table of its
- * own. It costs no event: a wait for a condition asks whether it can have missed the last signal.
+ * A thread's own small table of the mutexes that it locks and of the conditions that it signals. The table costs no
+ * event. A wait for a condition asks it whether the thread can have missed the last signal.
  */
 #ifndef SHIM_HOLD_H
 #define SHIM_HOLD_H

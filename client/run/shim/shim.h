@@ -54,7 +54,7 @@ struct object {
 	int32_t waker;	  /* atomic; tid of the last thread that woke waiters */
 	int64_t mutex;	  /* atomic; of a condition: the mutex of the last wait; 0 = unknown */
 	/*
-	 * Atomic. Of a condition: time of its last signal, ns, if no thread waited then, and if the signalling thread
+	 * Atomic. For a condition: time of its last signal, ns, if no thread waited then, and if the signalling thread
 	 * surely had not held the mutex since its signal before; else 0.
 	 */
 	uint64_t bare;

@@ -79,7 +79,7 @@ static struct mprof_area_thread times(const struct mprof_area *a, uint32_t threa
 	for (uint32_t i = t->first_activation; i != MPROF_NONE; i = a->v->activations[i].next) {
 		const struct mprof_activation *run = &a->v->activations[i];
 
-		/* Where time went back, a later activation may be an earlier one: go on. */
+		/* If time went back, an activation further on may be an earlier one: go on. */
 		if (run->start > a->place.to)
 			continue;
 		out.running_ns += inside(a, run->start, run->end);

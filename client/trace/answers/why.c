@@ -6,8 +6,8 @@
  * MPROF_INTERACTION_BEGINS_WAIT; other recorders write no such signal. Any other signal is a
  * wake-up. A wake-up is lost if no thread waits at that time, which is so when all threads that the
  * condition has created are resolved. A wait that begins after a lost wake-up, with no other
- * wake-up between, has missed it, if the waiting thread cannot have known of that wake-up. Where several waits or several
- * wake-ups were, a worker may have found what the last wake-up was for, and now be idle.
+ * wake-up between, has missed it, if the waiting thread cannot have known of that wake-up. If there were several
+ * waits or several wake-ups, a worker may have found the work of the last wake-up, and now be idle.
  *
  * In a trace of an unchanged program a place in the code creates the wait, and the wait tries to
  * read the condition: such a wait counts as one that the condition has created.
@@ -132,8 +132,9 @@ static bool is_only_wait(const struct mprof_why *w, const struct mprof_why_answe
 
 /*
  * Return whether the thread that waits in A cannot have known of the lost signal. A recorder that knows the mutexes
- * says so (schema/mprof/events.def). Of other recorders' waits: whether the wait is the only one for the condition,
- * and one signal came. Where several threads wait for work, or several signals came unheard, all work may be done.
+ * says so (schema/mprof/events.def). For a wait of another recorder, return whether it is the only wait for the
+ * condition, and one signal came. If several threads wait for work, or several signals came while none waited, all
+ * work may be done.
  */
 static bool is_surely_missed(const struct mprof_why *w, const struct mprof_why_answer *a)
 {

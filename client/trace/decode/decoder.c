@@ -48,7 +48,7 @@ enum state {
 #define SIGNATURE    20u /* magic and uuid */
 #define CARRY_INLINE 64u
 
-/* What is known of the times of events. Zeroes at the start of an input. Times are in ns. */
+/* State of the check of events' times. Zeroes at the start of an input. Times are in ns. */
 struct clock {
 	bool started;	 /* an event was given out */
 	uint16_t count;	 /* count of its packet */

@@ -290,7 +290,7 @@ static bool close_running(struct mprof_model *m)
 		m->slack--;
 		s->seen.running = s->running;
 		s->seen.since = s->running == MPROF_NONE ? 0 : s->since;
-		/* Where the clock went back, the end of the trace is the time of the last event. */
+		/* If the clock went back, the trace ends at the time of the last event. */
 		model_switch(m, s, s->seen.back_ns > MPROF_MODEL_STEP ? s->last : s->seen.end, MPROF_NONE);
 	}
 	return true;

@@ -7,7 +7,7 @@
  *
  * An answer that says "none", "never" or "nobody" needs this. A ring would have the event if its writer
  * records the kind whenever it happens, if the ring reaches back to FROM, and if no packet is missing and
- * the clock did not go back between FROM and TO. What a writer records, it declares in its packets
+ * the clock did not go back between FROM and TO. A writer declares in its packets which kinds it records
  * (MPROF_WRITES_* in mprof/ids.h). A writer that declares nothing counts as one that records the kind if
  * its ring has an event of the kind at or before the time of the question.
  */

@@ -129,7 +129,7 @@ struct mprof_why_answer {
 	 * SINCE_COVERAGE from LOST_SIGNAL, or else from SINCE, to END; BEFORE_COVERAGE from LAST_SIGNAL, or
 	 * else from the beginning of CONDITION, to SINCE. If signals came since: whether the trace would have the end
 	 * of the wait. If ROOT is resolved, SINCE_COVERAGE says whether the trace would have the release of HELD since
-	 * SINCE, or a read of ROOT since its end. Of an answer about a cycle or a resolved thread they are without meaning.
+	 * SINCE, or a read of ROOT since its end. Neither has a meaning in an answer about a cycle or a resolved thread.
 	 */
 	struct mprof_coverage since_coverage;
 	struct mprof_coverage before_coverage;

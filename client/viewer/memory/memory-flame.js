@@ -74,7 +74,7 @@ export class Flame extends Graph {
 			() => this.regrow(),
 		);
 		this.countChoice = select(
-			"What the widths count",
+			"Unit of the widths",
 			[
 				["bytes", "Bytes"],
 				["objects", "Sampled objects"],

@@ -243,7 +243,7 @@ export class Functions {
 					className: "mem-link mem-quiet",
 					textContent: "⇅",
 					title: "Show what is above and below it",
-					"aria-label": `What is above and below ${shown(spot.name, 60)}`,
+					"aria-label": `Show what is above and below ${shown(spot.name, 60)}`,
 					onclick: () => this.hooks.around(spot.name),
 				}),
 				make("span", {className: "mem-quiet", textContent: ` ${this.where(spot)}`}),

@@ -54,7 +54,7 @@ export class Sandwich {
 		this.callees = new Half(
 			halves,
 			"mem-callees",
-			"What the function calls, below it. The arrows walk, Enter shows a callee. The tab Functions has the same as a table.",
+			"Callees of the function, below it. The arrows walk, Enter shows a callee. The tab Functions has the same as a table.",
 			false,
 		);
 		this.list = make("datalist", {id: "mem-functions"});

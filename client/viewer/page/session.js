@@ -1,6 +1,6 @@
 /*
- * Who one is for the server (GET /v1/session, schema/http/openapi.yaml), and what one may do. The
- * page hides what one may not do; the server decides.
+ * Identity and rights of the page's user on the server (GET /v1/session, schema/http/openapi.yaml). The
+ * page hides what the user may not do; the server decides.
  */
 import {matches} from "./globs.js";
 

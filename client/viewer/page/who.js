@@ -1,6 +1,6 @@
 /*
- * Who one is, in the head of each page: a menu with the name on it, and with the rights and the button
- * to sign out in it. Without access control there is nothing.
+ * The identity of the user in the head of each page: a menu with the name on it, and with the rights and the
+ * button to sign out in it. Without access control the head has no menu.
  */
 import {shown} from "./guest-text.js";
 import {ended, make} from "./make.js";

@@ -21,7 +21,7 @@ const BUTTONS = [
 	["help", "?", withKey("Help: signs, keys and pointer", "help")],
 ];
 
-/* What the button about following says: state -> [text, tooltip]. */
+/* Texts of the button about following: state -> [text, tooltip]. */
 const LIVE = {
 	following: ["Following", "Stop following the guest; it runs on"],
 	behind: ["Jump to live", "Show the newest events, and follow the guest"],

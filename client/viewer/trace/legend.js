@@ -68,11 +68,11 @@ const GROUPS = [
 			[arrow("signal"), "The upper thread signalled the lower one"],
 			[
 				[shade(4, 24, FULL / 8), shade(24, 44, FULL / 2), shade(44, 60, FULL)],
-				"So many arrows of one kind that they are not drawn one by one; stronger: more",
+				"Too many arrows of one kind to draw one by one; stronger: more",
 			],
 			[
 				[shade(4, 24, FULL / 8, "label"), shade(24, 44, FULL / 2, "label"), shade(44, 60, FULL, "label")],
-				"So many labels that they cannot be written; stronger: more",
+				"Too many labels to write; stronger: more",
 			],
 			[
 				[

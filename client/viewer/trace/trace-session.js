@@ -87,7 +87,7 @@ export class Session {
 		if (!this.overview && !source.running)
 			throw new Error(
 				`${source.title} has no packets: quotas deleted them, or none were recorded.` +
-					(source.mark ? " What else was kept of the guest is under Context, in the list of captures." : ""),
+					(source.mark ? " Context, in the list of captures, has what else was kept of the guest." : ""),
 			);
 		if (reading) return this.beginLive();
 		if (this.overview.bytes <= 2 * SLICE_BYTES) return this.part(null, "begin");

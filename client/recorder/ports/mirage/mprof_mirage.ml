@@ -249,7 +249,7 @@ let watch_async () =
       set_reason (Printexc.to_string e);
       Fun.protect ~finally:(fun () -> set_reason "") (fun () -> earlier e)
 
-(* What is done once, however often the unikernel starts to record. *)
+(* Run once, however often the unikernel starts to record. *)
 let prepare =
   lazy
     (Callback.register "mprof_mirage_exception" Printexc.to_string;
