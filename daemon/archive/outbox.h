@@ -70,8 +70,8 @@ struct archive_outbox {
 int archive_writer_outbox(struct archive_writer *w, struct archive_outbox *outbox);
 
 /*
- * Check each row of the outbox, and their number. Delete damaged rows, and count them and missing ones in the sums. What
- * they named is made again from the captures when mprofd-forward compares them with the hub.
+ * Check each row of the outbox, and their number. Delete damaged rows, and count them and missing ones in the sums.
+ * The archive gets these rows again when mprofd-forward compares its captures with those of the hub.
  */
 int archive_writer_check_outbox(struct archive_writer *w);
 

@@ -360,8 +360,8 @@ struct reader_capture_range {
 typedef int reader_range_call(void *context, const struct reader_capture_range *range);
 /*
  * Pass to CALL the range of each stream that the capture has, in the order of their numbers: also of one whose row is damaged or
- * missing, as the capture's list has it. Where neither tells the range, or the stream has no row, archive_range_is_lost() is
- * true. Damage is stored for reader_take_damage(). Set *LACKS, if LACKS is not NULL, as reader_capture_lacks().
+ * missing, as the capture's list has it. If neither tells the range, or the stream has no row, archive_range_is_lost()
+ * is true. Damage is stored for reader_take_damage(). Set *LACKS, if LACKS is not NULL, as reader_capture_lacks().
  * ARCHIVE_E_ABSENT: there is no such capture.
  */
 int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context, bool *lacks);

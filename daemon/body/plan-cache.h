@@ -35,7 +35,7 @@ struct plan_mark {
 	uint64_t sequence, bytes;
 };
 
-/* All but the list's end are ascending. Of a finished plan, the first mark is the body's first packet. */
+/* All but the list's end are ascending. The first mark of a finished plan is the body's first packet. */
 struct plan_marks {
 	uint64_t every; /* packets from one mark to the next */
 	uint32_t n;

@@ -418,7 +418,7 @@ static void act(struct forwarder *f, const struct row *row, int r)
 		return;
 	}
 	if (r == SENDER_E_ARCHIVE && !is_greeted)
-		tell(f, "What the hub has cannot be compared now", "the archive or mprofd cannot be used");
+		tell(f, "The hub and the archive cannot be compared now", "the archive or mprofd cannot be used");
 	else if (r != SENDER_E_ARCHIVE)
 		tell(f, r == HUB_E_STRANGER ? "The hub takes nothing of this host" : "The hub cannot be used",
 		     r < 0 ? strerror(-r) : hub_sentence(f->hub));

@@ -2,9 +2,8 @@
  * Pieces: the bytes of captures and packets as a hub keeps them (schema/fleet/README.md).
  *
  * The pieces of one capture are the same whenever they are read, however often the collector has
- * rewritten the rows of a packet meanwhile. Packets that are over are read as they are stored. Of the
- * packet in which the capture ends, the bytes up to that end are cut at multiples of a mebibyte and
- * compressed again.
+ * rewritten the rows of a packet meanwhile. Packets that are over are read as they are stored. The packet
+ * in which the capture ends is read up to that end, cut at multiples of a mebibyte, and compressed again.
  */
 #ifndef FORWARD_PIECE_H
 #define FORWARD_PIECE_H

@@ -60,8 +60,8 @@ bool sender_tell_damage(struct sender *s);
 void sender_forget(struct sender *s);
 
 /*
- * Send ROW, and tell the collector what the hub has acknowledged. Of the packets of a stream only
- * some are sent, so that a capture that comes meanwhile need not wait. Return 0, also if the hub or
+ * Send ROW, and tell the collector what the hub has acknowledged. If ROW is a stream's, send only some
+ * of its packets, so that a capture that comes meanwhile need not wait. Return 0, also if the hub or
  * the archive will never have the row's bytes, which is logged; a hub_condition; or
  * SENDER_E_ARCHIVE: the archive or the collector cannot be used now, as the log says.
  */

@@ -3,8 +3,8 @@
  *
  * The copy is an ordinary archive (daemon/archive/reader.h) with one run, its streams, and the
  * capture, under the identifiers that they have on their host. So whatever reads a host's capture
- * reads this one: the same packets, tails, gaps and context. Rows are compressed anew. What a head
- * does not say is filled in: gaps have the time 0, and the run has ended when the capture was taken.
+ * reads this one: the same packets, tails, gaps and context. Rows are compressed anew. Values
+ * that a head lacks are filled in: gaps have the time 0, and the run has ended when the capture was taken.
  *
  * The hub's rows come from hosts and are not trusted: each is checked before it is written.
  */

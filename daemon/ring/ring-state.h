@@ -135,8 +135,8 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now);
  */
 int ring_order_load(const struct ring *ring, const struct ring_slot *slot, bool *declared);
 /*
- * Where stores may be seen out of order, load the size again that packet SEQUENCE, which the writer has left,
- * was left with: its last part may not have been visible then. Return 0 or RING_E_GONE.
+ * If stores may be seen out of order, load again the last size of packet SEQUENCE, which the writer has left: the
+ * last part of that size may not have been visible before. Return 0 or RING_E_GONE.
  */
 int ring_final_again(struct ring *ring, uint64_t sequence);
 

@@ -439,9 +439,9 @@ static void xen_metrics(const struct source *source, char *text, size_t size)
 		     "# TYPE mprofd_mapped_pages gauge\n# HELP mprofd_mapped_pages Pages of guests that are mapped.\n"
 		     "mprofd_mapped_pages %llu\n"
 		     "# TYPE mprofd_mapped_pages_limit gauge\n"
-		     "# HELP mprofd_mapped_pages_limit How many may be.\nmprofd_mapped_pages_limit %llu\n"
+		     "# HELP mprofd_mapped_pages_limit Most pages that may be mapped.\nmprofd_mapped_pages_limit %llu\n"
 		     "# TYPE mprofd_xenstore_refused counter\n"
-		     "# HELP mprofd_xenstore_refused What guests published that was not taken, by reason.\n",
+		     "# HELP mprofd_xenstore_refused Values and rings of guests that were refused, by reason.\n",
 		     host->n_domains, (unsigned long long)host->allowance.used,
 		     (unsigned long long)host->allowance.limit);
 	for (unsigned i = FAULT_NONE + 1; i < FAULT_MAX && n > 0 && (size_t)n < size; i++)

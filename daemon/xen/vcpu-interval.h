@@ -1,8 +1,8 @@
 /*
  * Divide the time between two samples of a vCPU by its states (schema/vcpu.md): pure arithmetic.
  *
- * Xen tells how long a vCPU has run, so the time that it ran in an interval is exact. Where in the
- * interval it ran is not known, and whether it waited or was blocked is known at the samples only.
+ * Xen tells how long a vCPU has run, so the time that it ran in an interval is exact. The part of the interval
+ * in which it ran is not known, and whether it waited or was blocked is known at the samples only.
  */
 #ifndef XEN_VCPU_INTERVAL_H
 #define XEN_VCPU_INTERVAL_H

@@ -92,7 +92,7 @@ class Outages(fleethost.Case):
             host.start_collector()
             host.wait(lambda: host.hub_captures() == captures)
             host.wait_sent()
-            self.assertEqual(host.said().count("What the hub has cannot be compared now"), 1)
+            self.assertEqual(host.said().count("The hub and the archive cannot be compared now"), 1)
 
     def test_hub_away(self):
         """While the hub is away captures wait, quotas delete as ever, and the hub is told what they took."""

@@ -204,8 +204,9 @@ enum outcome post_memtrace(struct exchange *x)
 			"address must be a numeric address such as \"10.0.0.1\", and port a number from 1 to 65535.");
 	/* The address could be that of a guest that may not be seen. */
 	if (address && x->sees)
-		return exchange_problem(x, MHD_HTTP_FORBIDDEN,
-					"Who may write to some guests only cannot name an address: leave it out.");
+		return exchange_problem(
+			x, MHD_HTTP_FORBIDDEN,
+			"Only a client that may write to all guests can name an address: leave it out.");
 	exchange_ask_sink(x, &w, text, sizeof(text), "start", TIMEOUT);
 	if (!add_domain(x, &w, address))
 		return OUTCOME_DONE;

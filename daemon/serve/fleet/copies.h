@@ -41,8 +41,8 @@ struct copy_key {
 enum copy_state { COPY_MAKING, COPY_READY, COPY_FAILED };
 
 /*
- * Create the cache in a new directory below DIRECTORY, which may have at most LIMIT bytes. What earlier processes
- * left there is removed. ON_READY is called with CONTEXT when a copy is made, or has failed. WORKERS is borrowed.
+ * Create the cache in a new directory below DIRECTORY, which may have at most LIMIT bytes. Remove what earlier
+ * processes left there. ON_READY is called with CONTEXT when a copy is made, or has failed. WORKERS is borrowed.
  * Return 0, with the cache in *CP, or -errno with a sentence in SENTENCE (SIZE bytes).
  */
 int copies_new(struct copies **cp, struct workers *workers, const char *directory, uint64_t limit,

@@ -19,7 +19,7 @@ struct exchange;
 struct workers;
 
 struct job {
-	/* Return 0, a postgres_condition or -errno. What an earlier call has made is released by it. */
+	/* Release what an earlier call has made, and do the job. Return 0, a postgres_condition or -errno. */
 	int (*run)(struct job *job, struct postgres *p);
 	/* Release what the job owns, and the job. */
 	void (*free)(struct job *job);

@@ -213,7 +213,7 @@ static void store(struct readings *r)
 	if (rc != 0)
 		log_write_limited(
 			&r->limit, LOG_LEVEL_WARNING, NULL,
-			"What a capture shows cannot be kept in the cache, and is read again: %s: capture=%lld",
+			"The cache cannot keep the reading of a capture, which is read again: %s: capture=%lld",
 			strerror(-rc), (long long)r->now.capture);
 }
 
@@ -412,7 +412,7 @@ int readings_new(struct readings **rp, sd_event *event, struct reader *reader, s
 	r->runs = reader_process_works();
 	rc = reading_cache_open(&r->cache, cache);
 	if (rc < 0)
-		log_warning("What captures show is kept in memory alone: %s: %s", strerror(-rc), cache);
+		log_warning("Readings of captures are kept in memory alone: %s: %s", strerror(-rc), cache);
 	rc = sd_event_add_defer(event, &r->work, on_work, r);
 	if (rc >= 0)
 		rc = sd_event_source_set_enabled(r->work, SD_EVENT_OFF);

@@ -1,5 +1,5 @@
 /*
- * What readers found in the captures of this host (schema/reading.md).
+ * Readings: the results of the readers of this host's captures (schema/reading.md).
  *
  * Each capture is read once: when it was made and no longer changes, or when somebody asks for it. One reader runs at a
  * time, as a process without rights (daemon/reading). Readings are kept in memory and in a cache of files, by a key of
