@@ -1,6 +1,6 @@
 /*
- * What the reader of a capture found: a small file of sections (reading.md). Pure functions over private bytes, without
- * I/O, allocation or state.
+ * A reading, the result of the reader of a capture: a small file of sections (reading.md). Pure functions over
+ * private bytes, without I/O, allocation or state.
  */
 #ifndef MPROF_READING_H
 #define MPROF_READING_H

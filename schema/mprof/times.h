@@ -16,7 +16,7 @@
 #define MPROF_TIMES_NEARER     16u   /* a time is near another one within this part of a distance */
 #define MPROF_TIMES_MANY       4u    /* events behind an event that prove more than its writer's delay */
 
-/* What is known of an event's time. */
+/* Verdict on an event's time. */
 enum mprof_times_verdict {
 	MPROF_TIMES_SOUND,   /* in order, or later: the program may have slept */
 	MPROF_TIMES_LATE,    /* earlier, but in order: published late, or of the lap before */
