@@ -1,4 +1,4 @@
-"""What an event costs in the recorder, beside LTTng-UST.
+"""Measure the cost of an event in the recorder, beside LTTng-UST.
 
 The event has two 64-bit numbers and a time. It is recorded in a loop, in turns: with the clock, without it, into the ring of
 the thread, by a recorder that is off, by one that is compiled out, and by LTTng-UST into buffers of the user's, which overwrite

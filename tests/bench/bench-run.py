@@ -1,4 +1,4 @@
-"""What mprof-run costs a threaded server under load, beside `strace -f` and `ltrace -f`.
+"""Measure the cost of mprof-run for a threaded server under load, beside `strace -f` and `ltrace -f`.
 
 nginx reads its files with a pool of threads, MariaDB has a thread for each client. In each turn a server runs plain and under
 the three tools at once, and is loaded in short slices, in an order that changes. Measured are the requests of a second, and the
@@ -250,7 +250,7 @@ def check(server):
 
 
 def turn(kind, tools):
-    """Return {tool: (requests of a second, processor time of one in µs)}. What dies under a tool has no numbers."""
+    """Return {tool: (requests of a second, processor time of one in µs)}. A server that dies under a tool has no numbers."""
     shutil.rmtree("rings", ignore_errors=True)
     os.mkdir("rings")
     servers, result = [], {}

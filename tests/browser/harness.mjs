@@ -47,8 +47,8 @@ export const PROGRAMS = {
 	"archive-driver": "tests/integration/archive-driver",
 };
 /*
- * Debian's package chromium-headless-shell has the engine alone, and takes two thirds of Chromium's processor time. Where it is not
- * installed: Chromium itself.
+ * Debian's package chromium-headless-shell has the engine alone, and takes two thirds of Chromium's processor time.
+ * Without that package the tests run Chromium itself.
  */
 const CHROMIUM = ["/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium"];
 /* Limits for what never ends. A busy machine may be slow without running into them. */

@@ -81,7 +81,7 @@ test("a text makes way for the picture's labels where its line has room", () => 
 
 	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 100, 600), {text: "Resolved", x: 98});
 	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 140, 600), {text: "Resolved", x: 8});
-	/* Where its line has no room the text is written all the same. */
+	/* A text whose line has no room is written all the same. */
 	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 100), {text: "Resolved", x: 8});
 	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 100, 90), {text: "Resolved", x: 8});
 	/* Two texts of one line stand beside each other where the line has room. */

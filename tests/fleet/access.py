@@ -282,7 +282,7 @@ class Access(daemons.Case):
         self.assertTrue(ended.wait(daemons.HANGS))
 
     def test_database_away(self):
-        """Who is known goes on for the time of belief; others get 503, and the loop goes on."""
+        """A known identity goes on for the time of belief; others get 503, and the loop goes on."""
         token, other = self.token("erin"), self.token("frank")
         hub = self.hubs[0]
         known = time.monotonic()

@@ -197,7 +197,7 @@ class Causes(Case):
         self.assertEqual({re.sub(r"[\d.]+", "#", sentence) for sentence in own}, {re.sub(r"[#.]+", "#", shared[0])})
 
     def test_damages(self):
-        """What cannot be decoded is counted, with the events behind it; of a whole capture nothing."""
+        """Bytes that cannot be decoded are counted, with the events behind them; a whole capture has none."""
         host = self.host()
         damaged = struct.pack("<QBq", 10**9 + 20000, 0xEE, 1)
         self.send(host, 1, crashed(1))

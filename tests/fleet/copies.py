@@ -239,7 +239,7 @@ class Hostile(daemons.Case):
         self.assertIn(words, sentence)
 
     def test_honest(self):
-        """What the others change is accepted as it is."""
+        """The pieces and gaps that the other tests change are accepted unchanged."""
         self.assertEqual(self.send([piece(bytes(10))]), (0, ""))
         self.assertEqual(self.send([piece(bytes(10))], gaps=[self.GAP]), (0, ""))
         self.assertEqual(self.send([piece(b"{}", part="context", stream=0, offset=0)]), (0, ""))

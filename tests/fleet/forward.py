@@ -1,6 +1,6 @@
 """mprofd-forward sends what mprofd's outbox names to a real hub: forward.py BUILD-DIRECTORY [TEST…]
 
-What is sent, when nothing fails: captures, packets and policies, and the limits of a host and of the hub.
+Nothing fails here. The tests send captures, packets and policies, and reach the limits of a host and of the hub.
 """
 
 import contextlib
@@ -154,7 +154,7 @@ class Captures(fleethost.Case):
         self.assertEqual(set(host.hub_packets()), set(host.contents(of_db, "flags & 1")))
 
     def test_damaged_before_it_was_sent(self):
-        """What the disk damages before it is sent is a loss on the hub: packets, a part of a capture, and a capture's streams."""
+        """Bytes that the disk damages before they are sent are a loss on the hub: packets, a part of a capture, and a capture's streams."""
         host = self.host("send = all", forwarder=False)
         with host.packet() as ring:
             for _ in range(3):
@@ -227,7 +227,7 @@ class Captures(fleethost.Case):
 
 
 class Limits(fleethost.Case):
-    """What a rate, a quota and the months that the hub keeps hold back."""
+    """Captures and packets that a rate, a quota or the months that the hub keeps hold back."""
 
     def test_rate(self):
         """The rate is a limit: what it allows in some seconds is not sent in fewer."""

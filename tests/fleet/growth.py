@@ -243,7 +243,7 @@ def cpu(processes):
 
 
 def rest(c, months):
-    """What a host costs the servers: a first hello, a capture, a hello, memory and inventories."""
+    """The cost of a host for the servers: a first hello, a capture, a hello, memory and inventories."""
     now, out = time.time_ns(), {}
     began = time.monotonic()
     hosts = [Host(c.connection(name)) for name in TLS_HOSTS]

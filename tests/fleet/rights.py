@@ -1,4 +1,4 @@
-"""What a captured host can do: it has the certificate and the key of a sending host, and tries everything."""
+"""A captured host has the certificate and the key of a sending host, and tries everything."""
 
 import json
 import os
@@ -219,7 +219,7 @@ class Captured(unittest.TestCase):
 
 
 class CapturedHub(unittest.TestCase):
-    """What a captured mprofd-http can do with the tokens of others: it has the role of a hub."""
+    """A captured mprofd-http has the role of a hub, and tries what it can do with the tokens of others."""
 
     ALLOWED = {"access_check", "begin_session", "end_session"}
 

@@ -500,7 +500,7 @@ class Routes(Case):
         self.damages(sent, number, of_hub)
 
     def damages(self, sent, number, trace):
-        """What an annotator found damaged in a capture is told with it, and with its bodies."""
+        """Damage that an annotator found in a capture is told with the capture, and with its bodies."""
         names, capture = ("damages", "skipped_bytes", "unproven_events"), f"/v1/captures/{sent.id(number)}"
         self.assertEqual([HUBS[0].json(capture)[name] for name in names], [None] * 3)
         self.assertIsNone(HUBS[0].ask(trace)[1].get("Mprof-Damages"))
@@ -805,7 +805,7 @@ class Requests(Case):
         self.assertEqual(os.listdir(hub.state), [])
 
     def test_left_copies(self):
-        """What a killed server leaves is removed by the next one, and a running server's is not."""
+        """A server removes the files that a killed server left, and not those of a running one."""
         hub = self.enterContext(Hub("hub-killed"))
         hub.start()
         sent = next(iter(HOSTS.values()))

@@ -281,7 +281,7 @@ class Test(unittest.TestCase):
         self.assertEqual(h.put(1, NOW, piece(b"data")), "new")
 
     def test_times_and_settings(self):
-        """What a host sets in its session changes nothing."""
+        """Settings of a host in its session change nothing."""
         h = self.host()
         with h.db.cursor() as c:
             c.execute(
@@ -435,7 +435,7 @@ class Test(unittest.TestCase):
         self.assertEqual(h.call("inventory_months"), [])
 
     def test_losses_inside_of_captures(self):
-        """What the head of a capture says was damaged on the host is a loss, and nonsense in a head is none."""
+        """Damage on the host that the head of a capture tells is a loss, and nonsense in a head is none."""
         h = self.host()
         gap = {"stream": 2, "kind": "lost", "reason": "damaged", "after_sequence": "7", "after_offset": 30, "next_sequence": "9", "packets": 2}
         streams = [{"id": 2, "number": 0, "last_offset": 99}, {"id": 4, "number": 1, "last_offset": 0, "tail_marked": 1, "complete": False}]

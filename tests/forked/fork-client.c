@@ -4,9 +4,9 @@
  * A caller sees no difference: descriptors, environment, directory and umask are the caller's, the exit status or the ending signal is the
  * program's, and signals are passed on. If the client is killed, the server kills the program.
  *
- * Where a fork would differ from the program, the client executes the program itself: without a server, on a terminal, with further
- * descriptors, or with surroundings that are not those of the server (limits, users, namespaces, a tracer, LD_PRELOAD…). With
- * $MPROF_FORK_ONLY it ends with 125 instead.
+ * If a fork would differ from the program, the client executes the program itself: without a server, on a terminal,
+ * with further descriptors, or with surroundings that are not those of the server (limits, users, namespaces, a tracer,
+ * LD_PRELOAD…). With $MPROF_FORK_ONLY it ends with 125 instead.
  */
 #include <dirent.h>
 #include <errno.h>

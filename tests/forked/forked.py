@@ -177,7 +177,7 @@ class Forked(unittest.TestCase):
         self.assertGreater(process.wait(launcher.PATIENCE), 0)
 
     def test_refused(self):
-        """Where a fork would differ from the program, the client starts the program."""
+        """If a fork would differ from the program, the client starts the program."""
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         self.addCleanup(os.close, writer)

@@ -1,6 +1,6 @@
 /*
- * Fuzz the head of a capture on the hub, JSON of a hostile host. What is read is in the ranges that
- * the archive has, and no two streams have the same identifier or number.
+ * Fuzz the head of a capture on the hub, JSON of a hostile host. Values that are read are in the ranges
+ * that the archive has, and no two streams have the same identifier or number.
  */
 #include <string.h>
 

@@ -294,7 +294,7 @@ class Operations(Case):
 
 
 class Sight(Case):
-    """What one may not see does not exist."""
+    """Objects that a client may not see do not exist for it."""
 
     def statements(self):
         text = self.ask("/metrics", token=self.full).body.decode()
@@ -347,7 +347,7 @@ class Sight(Case):
         self.assertNotIn(b"mail1", self.ask("/v1/domains?limit=1", token=narrow).body)
 
     def test_answers_are_not_mixed(self):
-        """What one identity was answered from the cache must be what a fresh server answers."""
+        """An identity gets the same answer from the cache as from a fresh server."""
         self.start("web1", "web2", "mail1")
         for ring in self.rings.values():
             ring.close()
@@ -533,7 +533,7 @@ class Events(Case):
         self.assertEqual(back.named("hello") + back.named("reset") + web.named("reset"), [])
 
     def test_lost_events_of_others(self):
-        """So many events of a hidden guest come that the journal drops the oldest. Only a client that sees
+        """The journal drops the oldest events, since a hidden guest has too many. Only a client that sees
         the guest has to read everything again. The others get comments, as if nothing had happened."""
         self.start("web1", "mail1")
         all_, web = self.listen(self.full), self.listen(self.narrow)

@@ -300,7 +300,7 @@ class Connections(Serving):
                 self.assertIn(status, (0, 400), header)  # 0: libmicrohttpd 1.0 answers a few by closing the connection
                 self.assertEqual(answered.get("connection", "close").lower(), "close", header)
                 self.assertNotIn(b"HTTP/1.", client.rest(), header)
-            # What belongs in a header stays possible, also in many lines that come in many pieces.
+            # Lines that belong in a header stay possible, also many lines that come in many pieces.
             good = (
                 get
                 + host

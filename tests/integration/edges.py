@@ -82,7 +82,7 @@ def covered(gaps, kind="lost"):
 
 
 class Sums(daemons.Case):
-    """What the answers of a server must add up to. The server is self.d, and the archive is that of self.host."""
+    """Sums to which the answers of a server must add up. The server is self.d, and the archive is that of self.host."""
 
     def setUp(self):
         super().setUp()
@@ -359,7 +359,7 @@ class Edges(Sums):
         ):
             told = re.search(rf"table={table} damaged=(\d+) lost=(\d+)", said)
             self.assertEqual(sum(map(int, told.groups())) if told else 0, len(rows), (self.seed, table, said))
-        # Where the list and the range are gone, too, nothing is left that tells of the capture.
+        # If the list and the range are gone, too, nothing is left that tells of the capture.
         if strays:
             self.assertIn(f"Captures are lost, because their rows are missing in the archive: captures={strays}", said)
 

@@ -31,7 +31,7 @@ const texts = [];
 /* Traces of which the reference reads nothing, or only a beginning. */
 const UNREAD = ["bad-badloc", "bad-clockback"];
 const SEVERAL_DOMAINS = "multidom-v3"; // its oracles are in the order of the file
-/* Of a leak's stack mprofctl answers at least so many frames, and the page at most so many, if there are as many. */
+/* Frames of a leak's stack, if it has as many: mprofctl answers CTL_FRAMES or more, the page PAGE_FRAMES or fewer. */
 const CTL_FRAMES = 12;
 const PAGE_FRAMES = 64;
 let failures = 0;

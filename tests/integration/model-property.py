@@ -159,7 +159,7 @@ class Model:
             last = time
             self.root.end = max(self.root.end, time)
             self.apply(time, *event[1:])
-        # Where the clock went back by more than a second, the trace ends at the time of its last event.
+        # If the clock went back by more than a second, the trace ends at the time of its last event.
         self.switch(last if back > 10**9 else self.root.end, None)
         self.finish(simplify)
 

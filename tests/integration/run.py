@@ -464,7 +464,7 @@ class Processes(Case):
 
     def test_many_threads(self):
         trace = self.record("many")
-        # A thread drops events if the one with which it shares a ring is not run for too long. Of 300 threads at a barrier 253 share rings, and
+        # A thread drops events if the one with which it shares a ring is not run for too long. 253 of 300 threads at a barrier share rings, and
         # each of their two waits is recorded, or counted as dropped.
         shared = [event for name in range(49, 63) for event in self.dump(f"{trace.directory}/thread-{name}")]
         waits = sum(event["event"] == "creates" and event["type"] == "Wait" for event in shared)
@@ -548,7 +548,7 @@ class Processes(Case):
         self.assertEqual(self.trace(process.pid).counters["resident bytes"][-1], 0)
 
     def test_no_runtime_directory(self):
-        """Where the directory for OCaml's files cannot be made, mprof-run says so and runs the program without it."""
+        """If the directory for OCaml's files cannot be made, mprof-run says so and runs the program without it."""
         rings, top = os.path.realpath("rings"), os.open(".", os.O_RDONLY)
         self.addCleanup(os.close, top)
         # The path has room for a short name, and none for the directory's.
@@ -1047,7 +1047,7 @@ class Runtime(Case):
         self.assertGreater(played, 8000)
 
     def test_lost(self):
-        """What was overwritten before the first reading is declared in front of the first event."""
+        """Bytes that were overwritten before the first reading are declared in front of the first event."""
         directory = self.recorded(self.play("end", "eio-wrapped"))
         first = self.dump(f"{directory}/domain-0")[0]
         with open("eio-wrapped.events", "rb") as file:

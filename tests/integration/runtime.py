@@ -220,7 +220,7 @@ class Eio(unittest.TestCase):
             self.assertGreater(found, 10, name)
 
     def test_waits(self):
-        """Who is left waiting for what, as the program that wrote the ring has it."""
+        """Each thread that is left waiting waits for the object that the program which wrote the ring says."""
         with open(os.path.join(TRACES, "eio-hang.expected.json")) as file:
             rings = json.load(file)["rings"]
         waits = 0

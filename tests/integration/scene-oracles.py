@@ -281,8 +281,8 @@ class Columns:
 
 
 def check_column(name, columns, column, few):
-    """Check the links of a column in the picture. Up to FEW are all drawn. Of more, those are drawn
-    that reach the farthest up and down, with heights exact to a pixel."""
+    """Check the links of a column in the picture. Up to FEW are all drawn. If there are more, those
+    are drawn that reach the farthest up and down, with heights exact to a pixel."""
     sure, most = columns.sure(column), columns.most(column)
     if len(most) <= few:
         missing = [link for link in sure if not link.found and not link.faint]

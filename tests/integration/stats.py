@@ -250,7 +250,7 @@ class Written(unittest.TestCase):
         self.assertIn(": the clock went back 2 times, at most 100.000 s at 480.000019000; times before and behind these are not comparable\n", said)
 
     def test_last_behind_step(self):
-        """What ran last is the last in the order of events, and a program is not said to sleep up to a time before the step."""
+        """The last in the order of events ran last, and a program is not said to sleep up to a time before the step."""
         second = 10**9
         self.write(
             [

@@ -181,7 +181,7 @@ class Tails(daemons.Case):
         self.assertEqual([int(time) for time, *_ in daemons.events_of(body)], list(LATER))
 
     def test_resumed_is_said(self):
-        """Each verb has the events behind the damage, and says how many bytes were cut. What is behind is unproven."""
+        """Each verb has the events behind the damage, and says how many bytes were cut. These events are unproven."""
         wanted = self.damaged()
         self.assertEqual(json.loads(self.ctl("--json", "stats", "1", cut=43))["cut_bytes"], 43)
         self.assertEqual(json.loads(self.ctl("--json", "why", "1", "3", cut=43))["cut_bytes"], 43)

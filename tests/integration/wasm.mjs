@@ -146,7 +146,7 @@ function checkStats(name, trace, file, gaps) {
 			delete item.of;
 		}
 	}
-	// What a server cut is told beside the bytes: the page says it in a note.
+	// The number of bytes that a server cut comes beside the bytes: the page says it in a note.
 	check(theirs.cut_bytes === 0, `${name}: a file has no cut`);
 	ours.counters = sorted(ours.counters);
 	theirs.counters = sorted(theirs.counters);

@@ -2,7 +2,8 @@
  * judge: execute random programs, record and hide, ask, and compare each answer with the truth.
  *
  * It ends with 1 if the truth contradicts a sentence that is not in the list of known faults, more often than the
- * list says, or not at all with the seed of the list. Of histories with new seeds one may be wrong. Each failure prints a seed, and a smaller history.
+ * list says, or not at all with the seed of the list. One of the histories with new seeds may be wrong. Each failure
+ * prints a seed, and a smaller history.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 /* Kinds of facts that the recorder leaves out. */
 enum hidden_kind { HIDDEN_SIGNALS = 1, HIDDEN_LOCKS = 2, HIDDEN_OWNERS = 4 };
 
-/* What is hidden. All 0: nothing. */
+/* The parts of a recording that are hidden. All 0: none. */
 struct hiding {
 	unsigned ring_bytes; /* size of each thread's ring; a small one forgets its beginning */
 	unsigned kinds;	     /* enum hidden_kind */
@@ -34,7 +34,7 @@ struct ring {
 	char name[16];
 };
 
-/* Where the recorder wrote a fact. */
+/* The place at which the recorder wrote a fact. */
 struct place_of_fact {
 	int ring; /* WORLD_NONE: nowhere */
 	uint64_t sequence;
@@ -75,7 +75,7 @@ bool recording_lwt(struct recording *r, const struct world *w, uint64_t until, c
 /* Write the files of all rings that are not hidden into the directory PATH. Return false on an error. */
 bool recording_store(struct recording *r, const char *path);
 
-/* What an id of the trace stands for. Fields that do not apply are WORLD_NONE. */
+/* The thread, object or wait that has an id in the trace. Fields that do not apply are WORLD_NONE. */
 struct entity {
 	int thread, object, wait;
 };

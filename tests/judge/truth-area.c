@@ -12,7 +12,7 @@
 #include "merge.h"
 #include "modeller.h"
 
-/* What the threads with one label did. */
+/* Sums of the threads with one label. */
 struct lives {
 	unsigned threads;
 	uint64_t alive;
@@ -28,7 +28,7 @@ static struct lives lives_of(const struct trial *t, int program)
 
 		if (it->process != t->recording->process || it->program != program || it->begin > t->recording->until)
 			continue;
-		/* Of the first thread of a process the recorder does not know since when it lives. */
+		/* The recorder does not know since when the first thread of a process lives. */
 		l.ended = l.ended && it->creator != WORLD_NONE && t->world->threads[it->creator].process == it->process;
 		l.threads++;
 		l.ended = l.ended && it->end <= t->recording->until;

@@ -25,12 +25,15 @@ struct cause {
 	int wait;	/* the last wait of the chain */
 	uint64_t cycle; /* a bit for each thread */
 	/*
-	 * Of a missed signal: the waiter had the mutex from before the signal, so it cannot have looked whether to wait
-	 * after it; and the thread that signalled had no mutex since its signal before, so what it signals is not what
-	 * the waiter had looked for. Without both the waiter may as well be idle, for all that a trace says.
+	 * For a missed signal: the waiter had the mutex from before the signal, so it cannot have looked after the signal
+	 * whether to wait; and the thread that signalled had no mutex since its signal before, so the waiter had not
+	 * looked for the thing that it signals. Without both the waiter may as well be idle: a trace cannot tell.
 	 */
 	bool provable;
-	/* The recorder wrote who holds each lock of the cause. Who takes a free lock, past a waiter that was woken, writes nothing. */
+	/*
+	 * The recorder wrote who holds each lock of the cause. A thread that takes a free lock, past a waiter that was
+	 * woken, writes nothing.
+	 */
 	bool told;
 };
 

@@ -569,7 +569,7 @@ proctype child()
 
 /* ---- the reader: daemon/ring ---- */
 
-/* What it works with; all of it private. */
+/* The reader's state; all of it is private. */
 byte act;		  /* the packet that the writer is believed to be in */
 byte ref;		  /* an active packet's first timestamp must be newer; 0 = none known */
 bool sawempty;		  /* the active packet was seen empty under its number */
@@ -580,7 +580,7 @@ byte markseq[3], markat[3];
 byte curseq, curat;	  /* everything before it was accepted or declared lost ... */
 byte curfirst;		  /* ... and its packet's first timestamp, where something of it was accepted */
 
-/* Of each slot: */
+/* State of each slot: */
 byte peak;	/* the largest size that the active packet was seen to grow to */
 byte seen[N];	/* count seen last */
 byte first[N];	/* 1 + first timestamp of the incarnation that is followed; 0 = not known */
@@ -1119,7 +1119,7 @@ sweep:
 #ifndef NEW_RING_ANYWHERE
 		if
 		:: curseq != 255 && (seen[best] + M - act % M) % M > M / 2 ->
-			/* What was seen is older than where we are: a packet being emptied for its next use. */
+			/* The counts seen are older than ACT: the writer empties a packet for its next use. */
 			best = 0; newest = 0; history = 0; newring = false; i_ = 0;
 			goto look
 		:: else

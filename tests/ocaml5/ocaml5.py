@@ -1,7 +1,7 @@
 """Test mprof-run with programs of OCaml 5: MPROF_OCAML5=DIRECTORY ocaml5.py BUILD-DIRECTORY [TEST…]
 
-DIRECTORY is what tests/ocaml5/root made. The programs keep their files of runtime events where the tests say. What
-mprof-run recorded is compared with these files, as mprofctl reads them and as OCaml's own reader does, event by event.
+DIRECTORY is what tests/ocaml5/root made. The programs keep their files of runtime events where the tests say. The
+rings of mprof-run are compared with these files, as mprofctl reads them and as OCaml's own reader does, event by event.
 """
 
 import contextlib

@@ -216,7 +216,7 @@ class Page(namespaces.Case):
 
 
 class Refused(namespaces.Case):
-    """What the server does not do at an address that others reach."""
+    """The server refuses some settings at an address that others reach."""
 
     guests = {}
 
@@ -335,7 +335,7 @@ class Rotation(namespaces.Case):
 
 
 class Scan(namespaces.Case):
-    """What sslscan thinks of the server."""
+    """The judgement of sslscan on the server."""
 
     guests = {}
     more = "handshakes-per-peer = 10000\n"

@@ -253,7 +253,7 @@ class ForkServer:
 
 
 class Journal:
-    """What has run: a line of JSON for each run."""
+    """The runs so far: a line of JSON for each run."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, "journal")

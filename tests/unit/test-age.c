@@ -385,7 +385,7 @@ static void test_damaged_rows(void)
 	fixture_deinit(&f);
 }
 
-/* What is deleted is counted by guest and reason, unless the transaction is rolled back. */
+/* Deletions are counted by guest and reason, unless the transaction is rolled back. */
 static void test_deletions(void)
 {
 	struct deletion_log log = {0};

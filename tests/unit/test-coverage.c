@@ -1,4 +1,4 @@
-/* What an absent event means: rings of one program that declare, begin late, lack packets, or step back. */
+/* The meaning of an absent event: rings of one program that declare, begin late, lack packets, or step back. */
 #include <mprof/coverage.h>
 
 #include "check.h"
@@ -69,7 +69,7 @@ static void test_declared(void)
 	mprof_model_free(model);
 }
 
-/* What one packet does not declare, the ring does not; only its first event's packet tells that it is the first. */
+/* A ring declares only what all its packets declare; only the packet of its first event tells that it is the first. */
 static void test_packets_differ(void)
 {
 	begin(1);

@@ -1103,7 +1103,7 @@ static void test_first_lap_steps_back(void)
 	}
 }
 
-/* What a dead ring's newest packet holds and nobody can copy is declared lost. */
+/* Bytes of a dead ring's newest packet that cannot be copied are declared lost. */
 static void test_dead_declares_newest(void)
 {
 	for (unsigned fault = 0; fault < 3; fault++) {

@@ -312,7 +312,7 @@ static bool packet_right(uint64_t sequence)
 		if (i && mprof_load64(p->meant + p->events[i].at) < p->first && p->events[i].at < sure)
 			sure = p->events[i].at;
 	}
-	/* What was written in full before the first unfinished event is served, as long as the clock goes right. */
+	/* Events that were whole before the first unfinished one are served, as long as the clock goes right. */
 	if (!h.stepped && p->tail_to && valid < (sure < p->tail_to ? sure : p->tail_to)) {
 		right = false;
 		show(sequence, &p->events[p->n - 1], valid);

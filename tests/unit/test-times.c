@@ -25,7 +25,7 @@ static struct make m;
 static size_t at[ALL + 1]; /* offsets of the events */
 static uint64_t times[ALL];
 
-/* What a decoder gave. */
+/* Sums over the events of a decoder. */
 struct got {
 	size_t events;
 	uint64_t faults; /* damaged times */

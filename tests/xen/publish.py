@@ -422,7 +422,7 @@ class Run(Case):
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
 
     def test_the_next_process_gets_less(self):
-        """Of 64 streams the first processes get 16 each, then half of the rest, and at last none."""
+        """The first processes get 16 of 64 streams each, the next ones half of the rest, and the last ones none."""
         guest = self.linux()
         with self.store.toolstack.transaction() as tx:
             for k in range(1, 61):
@@ -501,7 +501,7 @@ class Run(Case):
         self.hang(guest, "thread-49", ring="8M")  # by one shared ring
 
     def test_one_ring_for_all(self):
-        """Where the limit leaves one ring, all threads share it."""
+        """If the limit leaves one ring, all threads share it."""
         guest = self.linux()
         self.limit(100)
         process = self.start(guest, "calls-threads", ring="128K")
@@ -724,7 +724,7 @@ class Port(Case):
         self.assertEqual(self.orders(d, capture, stream), list(range(1, 20001)))
 
     def test_refused(self):
-        """What is missing is said in one sentence."""
+        """One sentence says what is missing."""
         guest = self.linux()
         self.limit(255)
         said = self.begin(guest, stderr=subprocess.PIPE).communicate(timeout=sim.daemons.HANGS)[1]

@@ -1,4 +1,4 @@
-(* What Lwt 6's lwt_ppx makes of binds, with the file and the line of each: located FILE. It is compiled with such an Lwt
+(* Binds as Lwt 6's lwt_ppx makes them, with the file and the line of each: located FILE. It is compiled with such an Lwt
    alone. *)
 
 let add ex = ex

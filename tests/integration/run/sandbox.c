@@ -22,7 +22,7 @@ static const int own[] = {SYS_read,	    SYS_write,		 SYS_futex,	SYS_exit,
 			  SYS_mprotect,	    SYS_clone,		 SYS_clone3,	SYS_rt_sigprocmask,
 			  SYS_rseq,	    SYS_set_robust_list, SYS_madvise,	SYS_wait4,
 			  SYS_rt_sigreturn, SYS_rt_sigaction,	 SYS_getrandom, SYS_brk};
-/* What a program needs to be executed, too. */
+/* Calls that a program needs to be executed, too. */
 static const int start[] = {SYS_execve,	    SYS_openat,	   SYS_newfstatat, SYS_fstat,		SYS_close,
 			    SYS_pread64,    SYS_faccessat, SYS_prlimit64,  SYS_set_tid_address, SYS_pipe2,
 #ifdef __x86_64__

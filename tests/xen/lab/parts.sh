@@ -13,8 +13,8 @@ strip="strip"
 archive_key=/usr/share/keyrings/debian-archive-keyring.gpg
 mirror=$(sh "$here/../../fresh/root" mirror)
 
-# This machine's configuration of apt stays in force, but for its sources and its state. Of another architecture only the release itself
-# is taken, because not every mirror has its security updates.
+# This machine's configuration of apt stays in force, but for its sources and its state. For another architecture only the release
+# itself is taken, because not every mirror has its security updates.
 apt_of() {
 	mkdir -p apt/lists/partial apt/archives/partial
 	: >apt/status

@@ -1,7 +1,7 @@
 (* A stand-in for the library mirage-xen 9.0.0, module Xen_os: the modules that mprof-mirage and a unikernel's main module
    use, with the same signatures, for programs in a guest of tests/xen/sim.
 
-   Where the facts are from, read in November 2026:
+   Sources of the facts, read in November 2026:
 
    - Xen_os, its modules and their C functions: mirage-xen 9.0.0 (5 February 2025), lib/xen_os.mli, lib/main.ml, lib/xen.ml,
      lib/eventchn.ml, lib/bindings/*.c. get_n_nonblock gives [] if the table is too full; grant_access raises
