@@ -173,7 +173,7 @@ packages_of() {
 		;;
 	remote)
 		echo iproute2 curl openssl openssh-client sslscan libnss3-tools
-		# Where systemd runs, this package would start a service that listens.
+		# If systemd runs, this package would start a service that listens.
 		[ -d /run/systemd/system ] || echo openssh-server
 		;;
 	# Debian's package also starts a server of its own, on localhost; the tests do not use it.
@@ -266,7 +266,7 @@ lint() {
 	for name in man-pages units arrows docs version scripts; do
 		check $name sh tests/lint/$name "$builds"
 	done
-	for name in answers keys paths names suites runner monitoring barriers abi; do
+	for name in answers keys paths names words suites runner monitoring barriers abi; do
 		check $name python3 -B tests/lint/$name
 	done
 }
