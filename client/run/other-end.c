@@ -24,6 +24,7 @@
 #include "other-end.h"
 
 #define PROCESSES_MAX	1024u /* processes whose descriptors are looked at */
+#define RELATIVES_MAX	64u   /* of these the first ones: parents, siblings, children and their children */
 #define DESCRIPTORS_MAX 16384u
 #define CHILDREN_MAX	256u
 #define TABLE_BYTES	(4u << 20) /* of the kernel's table of TCP sockets */
@@ -120,18 +121,87 @@ static void process_search(struct search *s, pid_t pid)
 	closedir(d);
 }
 
-/* Find the descriptors that are TARGET, first those of processes other than PID. Return false if there is none. */
+/* Append the children of the process PID to the N processes at LIST, which has room for MOST. Return their number. */
+static uint32_t children_append(pid_t pid, pid_t *list, uint32_t n, uint32_t most)
+{
+	char path[64], text[4096], *at, *rest;
+	struct dirent *e;
+	uint32_t tasks = 0;
+	long child;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && n < most && tasks < PROCESSES_MAX && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%" PRIu32 "/children", (int)pid, number_of(e));
+		tasks++;
+		if (!number_of(e) || !file_read(path, text, sizeof(text)))
+			continue;
+		for (at = text; n < most && (child = strtol(at, &rest, 10)) > 0; at = rest)
+			list[n++] = (pid_t)child;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Return the parent of the process PID, or 0. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	const char *behind;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file_read(path, text, sizeof(text));
+	behind = strrchr(text, ')');
+	return behind && sscanf(behind, ") %*c %d", &parent) == 1 && parent > 0 ? (pid_t)parent : 0;
+}
+
+/* Store the relatives of the process PID in LIST (RELATIVES_MAX), the nearest first. Return their number. */
+static uint32_t relatives_find(pid_t pid, pid_t *list)
+{
+	pid_t parent = parent_of(pid);
+	uint32_t n = children_append(pid, list, 0, RELATIVES_MAX), children = n;
+
+	if (parent && n < RELATIVES_MAX)
+		list[n++] = parent;
+	if (parent > 1)
+		n = children_append(parent, list, n, RELATIVES_MAX);
+	for (uint32_t i = 0; i < children && n < RELATIVES_MAX; i++)
+		n = children_append(list[i], list, n, RELATIVES_MAX);
+	return n;
+}
+
+static bool is_listed(const pid_t *list, uint32_t n, pid_t pid)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i] == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Find the descriptors that are TARGET, first those of processes other than PID. The relatives of PID are looked at before all others:
+ * these may have more descriptors than a search looks at. Return false if there is none.
+ */
 static bool holders_find(pid_t pid, const char *target, int mode, struct other_end *end)
 {
 	struct search s = {.target = target, .mode = mode, .end = end};
-	DIR *d = opendir("/proc");
+	pid_t other, relatives[RELATIVES_MAX + 1];
+	uint32_t n = relatives_find(pid, relatives);
 	struct dirent *e;
-	pid_t other;
+	DIR *d;
 
 	*end = (struct other_end){0};
+	for (uint32_t i = 0; i < n; i++)
+		if (relatives[i] != pid && relatives[i] != getpid() && !is_listed(relatives, i, relatives[i]))
+			process_search(&s, relatives[i]);
+	relatives[n++] = pid;
+	d = opendir("/proc");
 	while (d && s.processes < PROCESSES_MAX && (e = readdir(d))) {
 		other = (pid_t)number_of(e);
-		if (other && other != pid && other != getpid())
+		if (other && other != getpid() && !is_listed(relatives, n, other))
 			process_search(&s, other);
 	}
 	s.cut = s.cut || !d || s.processes == PROCESSES_MAX;
@@ -391,42 +461,19 @@ static bool child_named(pid_t pid, pid_t tid, pid_t *child)
 	return number == SYS_waitid && (first == P_PID || first == P_ALL);
 }
 
-/* Store the first child of the process PID in *CHILD, if that is 0, and count the others in *MORE. */
-static void children_find(pid_t pid, pid_t *child, uint32_t *more)
-{
-	char path[64], text[4096], *at, *rest;
-	struct dirent *e;
-	uint32_t tasks = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
-	while (d && *more < CHILDREN_MAX && tasks < PROCESSES_MAX && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%" PRIu32 "/children", (int)pid, number_of(e));
-		tasks++;
-		if (!number_of(e) || !file_read(path, text, sizeof(text)))
-			continue;
-		for (at = text; strtol(at, &rest, 10) > 0 && rest != at; at = rest) {
-			if (*child)
-				++*more;
-			else
-				*child = (pid_t)strtol(at, NULL, 10);
-		}
-	}
-	if (d)
-		closedir(d);
-}
-
 pid_t other_end_child(pid_t pid, pid_t tid, uint32_t *more)
 {
-	pid_t child;
+	pid_t child, children[CHILDREN_MAX];
+	uint32_t n;
 
 	*more = 0;
 	if (!child_named(pid, tid, &child))
 		return 0;
-	if (!child)
-		children_find(pid, &child, more);
-	return child;
+	if (child)
+		return child;
+	n = children_append(pid, children, 0, CHILDREN_MAX);
+	*more = n ? n - 1 : 0;
+	return n ? children[0] : 0;
 }
 
 void other_end_name(pid_t pid, char *name, size_t size)
