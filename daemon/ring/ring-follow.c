@@ -146,6 +146,32 @@ static int active_load(struct ring *ring, uint64_t *first, struct ring_header *h
 	return r ? r : h->count == (uint16_t)ring->writer.active ? 0 : STEP_LAPPED;
 }
 
+/* Return whether the writer has set the size of the active packet, in SLOT, back. */
+static bool is_back(const struct ring *ring, const struct ring_slot *slot)
+{
+	return slot->back == ring->writer.active + 1;
+}
+
+/*
+ * The writer has set the size of the active packet back to CONTENT bytes, or to fewer from which it came to CONTENT. It writes
+ * over events that were not copied yet, so the packet's bytes behind the least size that was seen will be a gap, also if nothing can
+ * be copied before it falls again. A writer that orders no store may seem to do so where stores may be seen out of order. Return 0
+ * or RING_E_GONE.
+ */
+static int set_back(struct ring *ring, struct ring_slot *slot, uint32_t content)
+{
+	bool declared;
+	int r = ring_order_load(ring, slot, &declared);
+
+	ring->proof.several_writers = true;
+	if (r || !(declared || ring->dead))
+		return r;
+	if (!is_back(ring, slot) || content < slot->back_to)
+		slot->back_to = content;
+	slot->back = ring->writer.active + 1;
+	return 0;
+}
+
 /*
  * The writer has left the active packet: store the packet's final size, and make the next packet
  * the active one. Return STEP_MOVED, or another value to try again.
@@ -176,6 +202,11 @@ static int step_moved(struct ring *ring)
 	slot->grown = ring->writer.grown;
 	if (!content)
 		ring->counters.bad_sizes++;
+	/* A slot with size 240 may be reused just now. */
+	if (content && content < ring->writer.grown && (content > MPROF_PACKET_HEADER_BYTES || is_back(ring, slot)))
+		r = set_back(ring, slot, content);
+	if (r == RING_E_GONE)
+		return r;
 	if (slot->final > ring->writer.seen)
 		ring->writer.written += slot->final - ring->writer.seen;
 	mark_add(ring, ring->writer.active, slot->final);
@@ -221,24 +252,6 @@ static int emptied(struct ring *ring)
 }
 
 /*
- * The writer has set the size of the active packet back to CONTENT bytes, or to fewer from which it came to CONTENT. It writes
- * over events that were not copied yet, so the packet's bytes behind CONTENT will be a gap. A writer that orders no store may
- * seem to do so where stores may be seen out of order. Return 0 or RING_E_GONE.
- */
-static int set_back(struct ring *ring, struct ring_slot *slot, uint32_t content)
-{
-	bool declared;
-	int r = ring_order_load(ring, slot, &declared);
-
-	ring->proof.several_writers = true;
-	if (r || slot->back == ring->writer.active + 1 || !(declared || ring->dead))
-		return r;
-	slot->back = ring->writer.active + 1;
-	slot->back_to = content;
-	return 0;
-}
-
-/*
  * Compare the header H of the active packet, which states CONTENT bytes, with what was seen before. Add a mark if the size seen
  * before is confirmed (rule 3), and find out whether the writer has set the size back (rule 6). Return 0 or RING_E_GONE.
  */
@@ -256,7 +269,8 @@ static int size_check(struct ring *ring, struct ring_slot *slot, const struct ri
 		if (content > ring->writer.grown)
 			ring->writer.grown = content;
 	}
-	if (content < ring->writer.grown && !ring_size_is_half(ring, h))
+	/* If the writer has set the size back before, a further fall counts at once. */
+	if (content < ring->writer.grown && (is_back(ring, slot) || !ring_size_is_half(ring, h)))
 		return set_back(ring, slot, content);
 	return 0;
 }

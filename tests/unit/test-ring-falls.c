@@ -1,0 +1,168 @@
+/*
+ * A faulty writer that sets a packet's size back: which loads show it, and where the gap begins.
+ *
+ * Each row is one history of one packet, whose events stand in the ring before their sizes: first the reader sees the size
+ * grow event by event, then the writer stores the sizes of the row, and the reader polls after each. A row without a gap is a
+ * healthy writer. test-ring-set-back.c has random histories.
+ */
+#include "ring-guest.h"
+
+#define SMALL 300u   /* bytes of a packet of 15 events */
+#define LARGE 20000u /* bytes of a packet whose size has a high half */
+
+#define BYTES(events) (MPROF_PACKET_HEADER_BYTES + (events) * GUEST_EVENT)
+#define SIZES	      4u
+
+/* A size that the writer stores, in events, or an exact number of bits. ANEW: it has written other events from the first one on. */
+struct size {
+	uint32_t events, bits;
+	bool anew;
+};
+
+/* The size of so many events. */
+#define AT(number) {.events = (number)}
+
+struct fall {
+	const char *what;
+	uint64_t sequence; /* the packet, in a ring of four */
+	uint32_t room;	   /* its bytes */
+	uint32_t grown;	   /* events to which the reader sees it grow; all but the last two are copied ... */
+	bool full;	   /* ... or none, because the sink has no room before the last size */
+	struct size sizes[SIZES];
+	enum { LIVES, LEAVES, DIES } then; /* what the writer does with the last size */
+	uint32_t gap;			   /* events before the gap; 0 = none is declared, unless ... */
+	bool whole;			   /* ... the gap has the whole packet */
+};
+
+static struct guest g;
+static uint64_t base; /* time of the first event in the packet */
+
+/* Write all events for which packet SEQUENCE has room, but not their size. */
+static void fill(uint64_t sequence)
+{
+	uint8_t *at = guest_packet(&g, sequence) + MPROF_PACKET_HEADER_BYTES;
+
+	for (uint32_t i = 0; BYTES(i + 1) < g.room; i++, at += GUEST_EVENT) {
+		mprof_store64(at, base + i);
+		at[8] = 8;
+		mprof_store64(at + 9, (base + i) * 3);
+	}
+}
+
+/* Let the reader copy all packets before packet SEQUENCE. */
+static void begin(uint64_t sequence, uint32_t room)
+{
+	guest_new(&g, 4, room);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	for (uint64_t q = 0; q < sequence; q++) {
+		guest_write_to(&g, q, (room - 31) / GUEST_EVENT);
+		CHECK_EQ_INT(guest_poll(&g), 0);
+	}
+	if (sequence)
+		guest_turn(&g);
+	CHECK_EQ_UINT(g.sequence, sequence);
+	base = g.time;
+	fill(sequence);
+}
+
+static bool is_size(const struct size *size)
+{
+	return size->events || size->bits;
+}
+
+/* Store the sizes of row F. The reader polls after each, but not after one with which the writer leaves the packet. */
+static void sizes_store(const struct fall *f)
+{
+	for (uint32_t i = 0; i < SIZES && is_size(&f->sizes[i]); i++) {
+		const struct size *size = &f->sizes[i];
+		const bool is_last = i + 1 == SIZES || !is_size(size + 1);
+
+		if (size->anew) {
+			base += 5000;
+			fill(f->sequence);
+		}
+		g.used = size->bits ? size->bits / 8 : BYTES(size->events);
+		mprof_store32(guest_packet(&g, f->sequence) + 26, size->bits ? size->bits : g.used * 8);
+		if (is_last)
+			g.room_for = UINT32_MAX;
+		if (!is_last || f->then != LEAVES) {
+			int r = guest_poll(&g);
+
+			CHECK(r == 0 || (f->full && r == RING_E_FULL));
+		}
+	}
+	g.time = base + (g.used - MPROF_PACKET_HEADER_BYTES) / GUEST_EVENT;
+}
+
+/* Play row F. */
+static void play(const struct fall *f)
+{
+	struct ring_mark at = {0};
+
+	begin(f->sequence, f->room);
+	if (f->full)
+		g.room_for = 0;
+	for (uint32_t events = f->grown - 2; events <= f->grown; events++) {
+		guest_size(&g, f->sequence, BYTES(events));
+		guest_poll(&g);
+	}
+	guest_forget(&g);
+	sizes_store(f);
+	if (f->then == LIVES)
+		CHECK_EQ_INT(guest_poll(&g), 0);
+	if (f->then != DIES) {
+		guest_turn(&g);
+		guest_watch(&g, 4);
+		guest_write_to(&g, f->sequence + 2, 3);
+	}
+	ring_set_dead(&g.ring, true);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+}
+
+static void check_gap(const struct fall *f)
+{
+	const struct ring_gap *gap = &g.gaps[0];
+	bool right = CHECK_EQ_UINT(g.n_gaps, f->gap || f->whole);
+
+	if (right && g.n_gaps) {
+		right = CHECK_EQ_UINT(gap->after_sequence, f->sequence);
+		right = CHECK_EQ_UINT(gap->after_offset, BYTES(f->gap)) && right;
+		right = CHECK_EQ_UINT(gap->next_sequence, f->sequence + 1) && right;
+		right = CHECK_EQ_UINT(gap->packets, 1) && CHECK(!gap->at_least) && right;
+		right = CHECK_EQ_INT(gap->reason, RING_GAP_DAMAGED) && right;
+	}
+	if (f->then == LIVES)
+		right = CHECK_EQ_INT(g.ring.proof.several_writers, f->gap || f->whole) && right;
+	if (!right)
+		fprintf(stderr, "in the row \"%s\"\n", f->what);
+}
+
+static void test_falls(void)
+{
+	static const struct fall rows[] = {
+		{"healthy", 5, SMALL, 10, false, {AT(11), AT(12)}, LIVES, 0, false},
+		{"healthy, first lap", 1, SMALL, 10, false, {AT(11), AT(12)}, LEAVES, 0, false},
+		{"falls ahead of the copy", 5, SMALL, 10, false, {AT(9), AT(12)}, LIVES, 9, false},
+		{"falls behind the copy", 5, SMALL, 10, false, {AT(5), AT(12)}, LIVES, 8, false},
+		{"falls, and the sink is full", 5, SMALL, 10, true, {AT(6), AT(9), AT(12)}, LIVES, 6, false},
+		{"falls deeper while the sink is full", 5, SMALL, 10, true, {AT(6), AT(4), AT(12)}, LIVES, 4, false},
+		{"falls less deep the second time", 5, SMALL, 10, true, {AT(4), AT(8), AT(6), AT(12)}, LIVES, 4, false},
+		{"grows beyond, and falls deeper", 5, SMALL, 10, true, {AT(7), AT(12), AT(3), AT(13)}, LIVES, 3, false},
+		{"is left deeper while the sink is full", 5, SMALL, 10, true, {AT(6), AT(4)}, LEAVES, 4, false},
+		{"falls deeper, large", 5, LARGE, 600, true, {AT(80), AT(81), AT(60), AT(700)}, LIVES, 60, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		play(&rows[i]);
+		check_gap(&rows[i]);
+	}
+}
+
+int main(void)
+{
+	if (!RING_SETTLE) /* the guest's packets declare nothing */
+		CHECK_RUN(test_falls);
+	ring_detach(&g.ring);
+	return check_done();
+}
