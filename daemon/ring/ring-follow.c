@@ -47,6 +47,7 @@ void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
 	ring->writer.saw_empty = false;
 	ring->reference.stale_since = 0;
 	ring->writer.seen = ring->writer.grown = MPROF_PACKET_HEADER_BYTES;
+	ring->writer.half = 0;
 	ring->glance.known = false;
 }
 
@@ -166,6 +167,9 @@ static int set_back(struct ring *ring, struct ring_slot *slot, uint32_t content)
 	ring->proof.several_writers = true;
 	if (r || !(declared || ring->dead))
 		return r;
+	/* A size that may have been half of a greater one was none. */
+	if (ring->writer.half && ring->writer.half < content)
+		content = ring->writer.half;
 	if (!is_back(ring, slot) || content < slot->back_to)
 		slot->back_to = content;
 	slot->back = ring->writer.active + 1;
@@ -252,8 +256,59 @@ static int emptied(struct ring *ring)
 }
 
 /*
+ * Return whether the header H of the next packet shows that the writer has left the active one. In the first lap,
+ * packets that the writer has not reached have the counts 1, 2, 3, ... already, but no events.
+ */
+static bool is_next_begun(const struct ring *ring, const struct ring_header *h)
+{
+	return h->count == (uint16_t)(ring->writer.active + 1) &&
+	       (ring->writer.active + 1 >= ring->n || ring_header_bits(h) > MPROF_PACKET_EMPTY_BITS);
+}
+
+/*
+ * The active packet has the size, or half of the size, of an empty packet: a writer that is a lap ahead may be reusing the slot.
+ * Find out whether it has left the packet since the next one was loaded. The count is loaded last: until it changes, the
+ * next packet stays begun. Return 0 (it is in the packet), STEP_STILL or RING_E_GONE.
+ */
+static int left_check(struct ring *ring)
+{
+	const struct ring_slot *slot = &ring->slots[ring->writer.slot];
+	const struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->writer.slot)];
+	struct ring_header h;
+	uint16_t count;
+	int r = ring_header_load(ring, next, &h);
+
+	if (r == 0 && !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count))
+		r = RING_E_GONE;
+	if (r)
+		return r;
+	return is_next_begun(ring, &h) || h.count != next->count || count != (uint16_t)ring->writer.active ? STEP_STILL
+													   : 0;
+}
+
+/*
+ * The active packet's size fell to CONTENT bytes, in its header H. Find out whether the writer may have stored half of a greater
+ * size; else it has set the size back. Return 0, STEP_STILL (the slot may be reused) or RING_E_GONE.
+ */
+static int size_fell(struct ring *ring, struct ring_slot *slot, const struct ring_header *h, uint32_t content)
+{
+	int r;
+
+	/* If the writer has set the size back before, a further fall counts at once. */
+	if (is_back(ring, slot) || !ring_size_is_half(ring, h)) {
+		r = h->low == MPROF_PACKET_EMPTY_BITS ? left_check(ring) : 0;
+		return r ? r : set_back(ring, slot, content);
+	}
+	/* The next size must be that greater one, or one that is greater still. */
+	if (!ring->writer.half || content < ring->writer.half)
+		ring->writer.half = content;
+	ring->writer.grown = content + RING_HALF;
+	return 0;
+}
+
+/*
  * Compare the header H of the active packet, which states CONTENT bytes, with what was seen before. Add a mark if the size seen
- * before is confirmed (rule 3), and find out whether the writer has set the size back (rule 6). Return 0 or RING_E_GONE.
+ * before is confirmed (rule 3), and find out whether the writer has set the size back (rule 6). Return as size_fell().
  */
 static int size_check(struct ring *ring, struct ring_slot *slot, const struct ring_header *h, uint32_t content)
 {
@@ -266,12 +321,11 @@ static int size_check(struct ring *ring, struct ring_slot *slot, const struct ri
 		ring->writer.confirmed = true;
 		if (confirmed < ring->writer.grown)
 			return set_back(ring, slot, confirmed);
-		if (content > ring->writer.grown)
-			ring->writer.grown = content;
+		ring->writer.grown = content;
 	}
-	/* If the writer has set the size back before, a further fall counts at once. */
-	if (content < ring->writer.grown && (is_back(ring, slot) || !ring_size_is_half(ring, h)))
-		return set_back(ring, slot, content);
+	if (content < ring->writer.grown)
+		return size_fell(ring, slot, h, content);
+	ring->writer.half = 0;
 	return 0;
 }
 
@@ -324,12 +378,7 @@ int ring_step(struct ring *ring, uint64_t now)
 	r = ring_header_load(ring, next, &h);
 	if (r)
 		return r;
-	/*
-	 * In the first lap, packets that the writer has not reached have the counts 1, 2, 3, ...
-	 * already, but no events.
-	 */
-	if (h.count == (uint16_t)(ring->writer.active + 1) &&
-	    (ring->writer.active + 1 >= ring->n || ring_header_bits(&h) > MPROF_PACKET_EMPTY_BITS))
+	if (is_next_begun(ring, &h))
 		return step_moved(ring);
 	if (h.count != next->count)
 		return STEP_LAPPED;

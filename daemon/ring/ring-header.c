@@ -33,11 +33,11 @@ uint32_t ring_header_bytes(const struct ring_header *h, const struct ring_slot *
 
 bool ring_size_is_half(const struct ring *ring, const struct ring_header *h)
 {
-	const uint32_t content = mprof_packet_bytes(ring_header_bits(h)), lap = 65536 / 8;
+	const uint32_t whole = mprof_packet_bytes(ring_header_bits(h)) + RING_HALF;
 
-	/* A recorder that empties the packet for its next use stores the low half first, too. */
-	return h->low == MPROF_PACKET_EMPTY_BITS ||
-	       (content + lap >= ring->writer.grown && content + lap <= ring->slots[ring->writer.slot].bytes);
+	/* The high half is still that of the size before, which is not less than the one that was seen. */
+	return whole <= ring->slots[ring->writer.slot].bytes &&
+	       (h->high >= ring->writer.grown * 8 >> 16 || (ring->writer.half && whole == ring->writer.grown));
 }
 
 bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value)

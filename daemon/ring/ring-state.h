@@ -50,9 +50,11 @@ uint32_t ring_header_bits(const struct ring_header *h);
  * impossible.
  */
 uint32_t ring_header_bytes(const struct ring_header *h, const struct ring_slot *slot);
+/* If only the low half of a size is stored, the size that a header states is too small by so many bytes, or by a multiple of it. */
+#define RING_HALF (65536u / 8)
 /*
  * Return whether the size in H, less than a size of the active packet that was seen before, may be half of a greater one: the
- * writer has stored the low half and not yet the high half. If not, the writer has set the size back.
+ * writer has stored the low half and not yet the high half. If not, the writer has set the size back, or reuses the slot.
  */
 bool ring_size_is_half(const struct ring *ring, const struct ring_header *h);
 bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value);

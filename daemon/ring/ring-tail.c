@@ -15,11 +15,10 @@
  */
 static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, const struct ring_header *h)
 {
-	const uint32_t lap = 65536 / 8, stated = mprof_packet_bytes(ring_header_bits(h));
+	const uint32_t stated = mprof_packet_bytes(ring_header_bits(h));
 
-	return ring->writer.seen > stated && ring_size_is_half(ring, h) && stated + lap <= slot->bytes
-		       ? stated + lap
-		       : ring_header_bytes(h, slot);
+	return ring->writer.seen > stated && ring_size_is_half(ring, h) ? stated + RING_HALF
+									: ring_header_bytes(h, slot);
 }
 
 /*

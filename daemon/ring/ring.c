@@ -25,13 +25,15 @@
  *  5. All bytes that the cursor passes without handing them over are declared as a gap.
  *  6. A size that a packet was seen to grow to never falls, but by half of a size (ring_size_is_half()). (A size that
  *     was seen once may be left from the slot's earlier incarnation.) If one falls otherwise, a
- *     faulty writer has set it back, or several writers write at once: the rest of the packet is a gap. A
- *     fall that may be half of a size counts when a mark confirms it, or the writer leaves the packet with it.
+ *     faulty writer has set it back, or several writers write at once: the rest of the packet is a gap. Half
+ *     of a size has the high half of a size before, and the next size is not less than its whole one. So a
+ *     fall that may be half of a size counts when a mark confirms it, the next size is less, or the writer
+ *     leaves the packet with less.
  *     If no load showed the fall, and the writer has written over bytes before the cursor, the bytes there
  *     are not those that were copied (ring_sum()): the rest of the packet is a gap, too.
  *
  * tests/model checks these rules against a writer that makes its stores one by one, also that its sizes
- * seem never to fall. tests/unit/test-ring-set-back.c has the writers that do what rule 6 forbids.
+ * seem never to fall. tests/unit/test-ring-set-back.c and test-ring-falls.c have the writers that do what rule 6 forbids.
  */
 #include "ring-state.h"
 

@@ -50,10 +50,10 @@
  *  - a size that falls before two of its loads showed that it had grown;
  *  - a size that falls and grows to the same value or beyond between two of its loads, unless bytes are written over that it
  *    copied last before (the 128 last ones, or those of the last piece that it archived, if mprofd was down);
- *  - in a packet of more than 8 KiB, a size that falls by at most 8 KiB and changes no more before the writer is dead: it looks
- *    as half of a size. The bytes behind it, up to 8 KiB, are then unproven, and what is no event of them is cut;
+ *  - in a packet of more than 8 KiB, a size that falls and keeps its high half. It looks as half of a size, unless the next size
+ *    that is loaded is less than 8 KiB greater. If it changes no more before the writer is dead, the bytes behind it, up to 8 KiB,
+ *    are unproven, and what is no event of them is cut;
  *  - a size that falls to 240, as of a packet that is being emptied, and grows again with the same count;
- *  - in a packet of more than 8 KiB, a size that falls by at most 8 KiB, if the next size has another high half;
  *  - a size that falls in a packet of which nothing was copied, if the packet's first timestamp changes then, or if the writer is
  *    dead before the first byte of that packet is copied.
  */

@@ -581,7 +581,8 @@ byte curseq, curat;	  /* everything before it was accepted or declared lost ... 
 byte curfirst;		  /* ... and its packet's first timestamp, where something of it was accepted */
 
 /* State of each slot: */
-byte peak;	/* the largest size that the active packet was seen to grow to */
+byte peak;	/* the largest size that the active packet was seen to grow to, or of which half was seen */
+bool half;	/* the size seen last may be half of a size of PEAK */
 byte seen[N];	/* count seen last */
 byte first[N];	/* 1 + first timestamp of the incarnation that is followed; 0 = not known */
 byte before[N]; /* the same of the incarnation before it */
@@ -621,6 +622,8 @@ bool newring;
 	fi
 #endif
 #define SIZE	      (hhigh * R + hlow)
+/* Less than PEAK, the size may be half of a greater one: the low half of that one is stored. */
+#define IS_HALF	      (SIZE + R <= CAP && (hhigh >= peak / R || (half && SIZE + R == peak)))
 #define FORGET_HEADER hcount = 0; hhigh = 0; hlow = 0; whole = false
 
 #ifdef TWO_LOADS
@@ -702,7 +705,7 @@ inline return_to(seq)
 	FORGET_SETTLED;
 	cand = false; candhigh = 0; candlow = 0;
 	sawempty = false;
-	peak = 0;
+	peak = 0; half = false;
 	ref = 0
 }
 
@@ -716,7 +719,7 @@ inline follow_from(seq)
 	FORGET_SETTLED;
 	cand = false; candhigh = 0; candlow = 0;
 	sawempty = false;
-	peak = 0;
+	peak = 0; half = false;
 	ref = 0;
 	act = seq;
 	if
@@ -820,7 +823,7 @@ look:
 			told = true;
 			unmark(0);
 			cand = false; candhigh = 0; candlow = 0;
-			peak = 0;
+			peak = 0; half = false;
 			FORGET_SETTLED
 		:: else
 		fi
@@ -905,10 +908,24 @@ look:
 		:: else
 		fi;
 #endif
-		/* Nor does one that no half of a size explains. */
-		assert(UNPROVEN || SIZE >= peak || hlow == 0 || (SIZE + R >= peak && SIZE + R <= CAP));
+		/* Nor does one that no half of a size explains (ring_size_is_half), unless the packet is being emptied. */
+		if
+		:: SIZE >= peak || UNPROVEN -> half = false
+		:: SIZE < peak && !UNPROVEN && IS_HALF -> peak = SIZE + R; half = true
+		:: SIZE < peak && !UNPROVEN && !IS_HALF -> assert(hlow == 0); stamp = 0; FORGET_HEADER; goto fell
+		fi;
 		cand = true; candhigh = hhigh; candlow = hlow;
 		stamp = 0;
+		FORGET_HEADER;
+		goto take
+	};
+
+fell:	/* ring-follow.c left_check: the writer has left the packet, which was the active one when the next one was loaded. */
+	HEADER(nextslot);
+	atomic {
+		/* Claim 4: it is not one that sets a size back. */
+		assert(!whole || (hcount == (act + 1) % M && (act + 1 >= N || SIZE > 0)) || hcount != seen[nextslot] ||
+			count[slot] != act % M);
 		FORGET_HEADER;
 		goto take
 	};
@@ -967,7 +984,7 @@ moved:	/* ring-follow.c step_moved: the final size of the packet that the writer
 		stamp = 0;
 		cand = false; candhigh = 0; candlow = 0;
 		sawempty = false;
-		peak = 0;
+		peak = 0; half = false;
 		act++;
 		before[nextslot] = first[nextslot];
 		first[nextslot] = 0;

@@ -22,6 +22,9 @@ struct size {
 /* The size of so many events. */
 #define AT(number) {.events = (number)}
 
+/* The size of EVENTS events, of which the low half is stored, and the high half is one less. */
+#define HALF(events) {.bits = BYTES(events) * 8 - 65536}
+
 struct fall {
 	const char *what;
 	uint64_t sequence; /* the packet, in a ring of four */
@@ -150,6 +153,42 @@ static void test_falls(void)
 		{"falls less deep the second time", 5, SMALL, 10, true, {AT(4), AT(8), AT(6), AT(12)}, LIVES, 4, false},
 		{"grows beyond, and falls deeper", 5, SMALL, 10, true, {AT(7), AT(12), AT(3), AT(13)}, LIVES, 3, false},
 		{"is left deeper while the sink is full", 5, SMALL, 10, true, {AT(6), AT(4)}, LEAVES, 4, false},
+		/* 482 events have a high half that 478 do not have. */
+		{"half is stored", 5, LARGE, 478, false, {HALF(482), AT(482), AT(483)}, LIVES, 0, false},
+		{"half is stored, seen twice", 5, LARGE, 478, false, {HALF(482), HALF(482), AT(482)}, LIVES, 0, false},
+		{"half is stored, then much more", 5, LARGE, 478, false, {HALF(482), AT(999)}, LIVES, 0, false},
+		{"half is stored, and half of the next",
+		 5,
+		 LARGE,
+		 478,
+		 false,
+		 {HALF(482), HALF(963), AT(963)},
+		 LIVES,
+		 0,
+		 false},
+		{"half is stored, and it dies", 5, LARGE, 478, false, {HALF(482)}, DIES, 0, false},
+		{"falls, next high half is another", 5, LARGE, 528, false, {AT(498), AT(968)}, LIVES, 526, false},
+		{"falls, next high half is another, full", 5, LARGE, 528, true, {AT(498), AT(968)}, LIVES, 498, false},
+		{"falls to another high half", 5, LARGE, 488, true, {AT(470), AT(489)}, LIVES, 470, false},
+		{"falls twice below one high half",
+		 5,
+		 LARGE,
+		 528,
+		 true,
+		 {AT(498), AT(497), AT(968)},
+		 LIVES,
+		 497,
+		 false},
+		{"falls, left before the next half", 5, LARGE, 528, true, {AT(498), AT(900)}, LEAVES, 498, false},
+		{"falls to the half of an empty size",
+		 5,
+		 16000,
+		 600,
+		 false,
+		 {{.bits = 65536 + 240}, AT(700)},
+		 LIVES,
+		 598,
+		 false},
 		{"falls deeper, large", 5, LARGE, 600, true, {AT(80), AT(81), AT(60), AT(700)}, LIVES, 60, false},
 	};
 

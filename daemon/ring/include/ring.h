@@ -186,9 +186,10 @@ struct ring_writer {
 	uint32_t seen; /* largest content size of the active packet that was seen, in bytes */
 	/*
 	 * Largest content size in bytes that the active packet was seen to grow to, or that was copied. One that was seen once may
-	 * be left from the slot's earlier incarnation.
+	 * be left from the slot's earlier incarnation. If a size may be half of a greater one, this is the least that the greater
+	 * one can be, and HALF is the least such size, in bytes, since the last size that was not less than this; 0 = none.
 	 */
-	uint32_t grown;
+	uint32_t grown, half;
 	/*
 	 * Number of bytes that the writer was seen to write since attach; collect/cadence.c uses it.
 	 */
