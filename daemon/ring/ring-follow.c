@@ -44,7 +44,7 @@ void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
 	ring->writer.active = sequence;
 	ring->writer.slot = slot;
 	ring->writer.has_candidate = false;
-	ring->writer.saw_empty = false;
+	ring->writer.saw_empty = ring->writer.fell = false;
 	ring->reference.stale_since = 0;
 	ring->writer.seen = ring->writer.grown = MPROF_PACKET_HEADER_BYTES;
 	ring->writer.half = 0;
@@ -177,6 +177,20 @@ static int set_back(struct ring *ring, struct ring_slot *slot, uint32_t content)
 }
 
 /*
+ * The writer has left the active packet, in SLOT, with CONTENT bytes (0 = with an impossible size). Find out whether it has set the
+ * size back (rule 6). Return 0 or RING_E_GONE.
+ */
+static int left_size_check(struct ring *ring, struct ring_slot *slot, uint32_t content)
+{
+	if (ring->writer.fell)
+		return set_back(ring, slot, MPROF_PACKET_HEADER_BYTES);
+	if (!content || content >= ring->writer.grown)
+		return 0;
+	/* A slot with size 240 may be reused just now. */
+	return content > MPROF_PACKET_HEADER_BYTES || is_back(ring, slot) ? set_back(ring, slot, content) : 0;
+}
+
+/*
  * The writer has left the active packet: store the packet's final size, and make the next packet
  * the active one. Return STEP_MOVED, or another value to try again.
  */
@@ -206,10 +220,8 @@ static int step_moved(struct ring *ring)
 	slot->grown = ring->writer.grown;
 	if (!content)
 		ring->counters.bad_sizes++;
-	/* A slot with size 240 may be reused just now. */
-	if (content && content < ring->writer.grown && (content > MPROF_PACKET_HEADER_BYTES || is_back(ring, slot)))
-		r = set_back(ring, slot, content);
-	if (r == RING_E_GONE)
+	r = left_size_check(ring, slot, content);
+	if (r)
 		return r;
 	if (slot->final > ring->writer.seen)
 		ring->writer.written += slot->final - ring->writer.seen;
@@ -236,23 +248,6 @@ static int step_moved(struct ring *ring)
 	slot->count = (uint16_t)(ring->writer.active + 1);
 	ring_active_set(ring, ring->writer.active + 1, next);
 	return STEP_MOVED;
-}
-
-/*
- * The active packet had content and now has size 240 under the same count. Either the writer has
- * stored only half of a size so far, or the ring is being initialised again in its first lap. In
- * the second case the first timestamp of packet 0 has changed, too. Return STEP_STILL (half a
- * size), STEP_LAPPED (initialised again) or RING_E_GONE.
- */
-static int emptied(struct ring *ring)
-{
-	const struct ring_slot *zero = &ring->slots[0];
-	uint64_t first;
-
-	ring->glance.known = false; /* the bytes that a glance compares may be the same after the next change */
-	if (!ring_first_load(ring, zero, &first))
-		return RING_E_GONE;
-	return ring->writer.active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
 }
 
 /*
@@ -287,6 +282,19 @@ static int left_check(struct ring *ring)
 }
 
 /*
+ * The active packet's size fell to CONTENT bytes, which may be half of a greater size. The next size must be that one, or one
+ * that is greater still.
+ */
+static void half_note(struct ring *ring, uint32_t content)
+{
+	const uint32_t least = content < MPROF_PACKET_HEADER_BYTES ? MPROF_PACKET_HEADER_BYTES : content;
+
+	if (!ring->writer.half || least < ring->writer.half)
+		ring->writer.half = least;
+	ring->writer.grown = content + RING_HALF;
+}
+
+/*
  * The active packet's size fell to CONTENT bytes, in its header H. Find out whether the writer may have stored half of a greater
  * size; else it has set the size back. Return 0, STEP_STILL (the slot may be reused) or RING_E_GONE.
  */
@@ -299,11 +307,49 @@ static int size_fell(struct ring *ring, struct ring_slot *slot, const struct rin
 		r = h->low == MPROF_PACKET_EMPTY_BITS ? left_check(ring) : 0;
 		return r ? r : set_back(ring, slot, content);
 	}
-	/* The next size must be that greater one, or one that is greater still. */
-	if (!ring->writer.half || content < ring->writer.half)
-		ring->writer.half = content;
-	ring->writer.grown = content + RING_HALF;
+	half_note(ring, content);
 	return 0;
+}
+
+/*
+ * The active packet, in SLOT, has size 240 or an impossible one in its header H. Set FELL if a greater one was seen before, and
+ * this is neither half of a size nor that of a slot that is reused. Return 0, STEP_STILL or RING_E_GONE.
+ */
+static int fell_check(struct ring *ring, const struct ring_slot *slot, const struct ring_header *h)
+{
+	bool declared;
+	int r;
+
+	if (ring_header_bits(h) / 8 >= ring->writer.grown || ring->writer.grown <= MPROF_PACKET_HEADER_BYTES ||
+	    ring->writer.fell)
+		return 0;
+	if (!is_back(ring, slot) && ring_size_is_half(ring, h)) {
+		half_note(ring, mprof_packet_bytes(ring_header_bits(h)));
+		return 0;
+	}
+	r = left_check(ring);
+	if (r == 0)
+		r = ring_order_load(ring, slot, &declared);
+	if (r == 0)
+		ring->writer.fell = declared || ring->dead;
+	return r;
+}
+
+/*
+ * The active packet, in SLOT, had content and now has size 240 under the same count, in its header H. The writer has stored
+ * only half of a size so far, or reuses the slot, or has set the size back; or the ring is being initialised again in its first
+ * lap. In the last case the first timestamp of packet 0 has changed, too, or will change with the next event. So the next
+ * size tells whether the size was set back (rule 6). Return STEP_STILL, STEP_LAPPED (initialised again) or RING_E_GONE.
+ */
+static int emptied(struct ring *ring, const struct ring_slot *slot, const struct ring_header *h)
+{
+	const struct ring_slot *zero = &ring->slots[0];
+	uint64_t first;
+
+	ring->glance.known = false; /* the bytes that a glance compares may be the same after the next change */
+	if (fell_check(ring, slot, h) == RING_E_GONE || !ring_first_load(ring, zero, &first))
+		return RING_E_GONE;
+	return ring->writer.active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
 }
 
 /*
@@ -315,6 +361,8 @@ static int size_check(struct ring *ring, struct ring_slot *slot, const struct ri
 	const struct ring_header *candidate = &ring->writer.candidate;
 	uint32_t confirmed;
 
+	if (ring->writer.fell)
+		return set_back(ring, slot, MPROF_PACKET_HEADER_BYTES);
 	if (ring->writer.has_candidate && candidate->high == h->high && h->low > candidate->low) {
 		confirmed = mprof_packet_bytes(ring_header_bits(candidate));
 		mark_add(ring, ring->writer.active, confirmed);
@@ -347,11 +395,11 @@ static int step_active(struct ring *ring, uint64_t now)
 	content = ring_header_bytes(&h, slot);
 	if (content == MPROF_PACKET_HEADER_BYTES) {
 		ring->writer.saw_empty = true;
-		return ring->writer.seen > content ? emptied(ring) : STEP_STILL;
+		return ring->writer.seen > content ? emptied(ring, slot, &h) : STEP_STILL;
 	}
 	if (!content) {
 		ring->counters.bad_sizes++;
-		return STEP_STILL;
+		return fell_check(ring, slot, &h) == RING_E_GONE ? RING_E_GONE : STEP_STILL;
 	}
 	if (!first_fresh(ring, slot, first, now))
 		return STEP_STILL;

@@ -28,7 +28,8 @@
  *     faulty writer has set it back, or several writers write at once: the rest of the packet is a gap. Half
  *     of a size has the high half of a size before, and the next size is not less than its whole one. So a
  *     fall that may be half of a size counts when a mark confirms it, the next size is less, or the writer
- *     leaves the packet with less.
+ *     leaves the packet with less. So does a fall to the size 240 or to an impossible one, with the next size or when the writer
+ *     leaves the packet, unless the writer has left it before: it reuses the slot.
  *     If no load showed the fall, and the writer has written over bytes before the cursor, the bytes there
  *     are not those that were copied (ring_sum()): the rest of the packet is a gap, too.
  *

@@ -863,7 +863,13 @@ look:
 		if
 		:: !whole -> stamp = 0; FORGET_HEADER; goto look
 		:: whole && hcount != act % M -> goto lapped
-		:: whole && hcount == act % M && SIZE == 0 -> sawempty = true; stamp = 0; FORGET_HEADER; goto take
+		:: whole && hcount == act % M && SIZE == 0 ->
+			sawempty = true; stamp = 0;
+			if
+			:: peak == 0 || UNPROVEN -> FORGET_HEADER; goto take
+			:: peak > 0 && !UNPROVEN && IS_HALF -> peak = R; half = true; FORGET_HEADER; goto take
+			:: peak > 0 && !UNPROVEN && !IS_HALF -> FORGET_HEADER; goto fell
+			fi
 		:: else
 		fi;
 #ifndef NO_FRESH

@@ -755,10 +755,23 @@ static void test_lapped_in_copy(void)
 
 static void test_bad_sizes(void)
 {
-	static const uint32_t bits[] = {0, 8 * 29, 30 * 8 + 1, 8 * (SMALL + 1), UINT32_MAX};
+	static const uint32_t less[] = {0, 8 * 29, 30 * 8 + 1}, bits[] = {8 * (SMALL + 1), UINT32_MAX};
 
+	/* A bad size that is less than one before is a fall, if no half of a size is that small. */
+	for (size_t i = 0; i < sizeof(less) / sizeof(less[0]); i++) {
+		guest_new(&g, 4, SMALL);
+		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+		guest_watch(&g, 6);
+		mprof_store32(guest_packet(&g, 0) + 26, less[i]);
+		CHECK_EQ_INT(guest_poll(&g), 0);
+		CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
+		CHECK_EQ_UINT(g.n_gaps, 0);
+		guest_watch(&g, 1);
+		gap_is(0, 0, 1, false, RING_GAP_DAMAGED);
+		CHECK_EQ_UINT(g.gaps[0].after_offset, 30 + 4 * GUEST_EVENT);
+	}
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-		/* In the active packet a bad size may be temporary: the reader waits. */
+		/* In the active packet another bad size may be temporary: the reader waits. */
 		guest_new(&g, 4, SMALL);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		guest_watch(&g, 6);

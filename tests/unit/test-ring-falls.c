@@ -22,7 +22,8 @@ struct size {
 /* The size of so many events. */
 #define AT(number) {.events = (number)}
 
-/* The size of EVENTS events, of which the low half is stored, and the high half is one less. */
+/* The size of an empty packet; and that of EVENTS events, of which the low half is stored, and the high half is one less. */
+#define EMPTY	     {.bits = 240}
 #define HALF(events) {.bits = BYTES(events) * 8 - 65536}
 
 struct fall {
@@ -189,6 +190,24 @@ static void test_falls(void)
 		 LIVES,
 		 598,
 		 false},
+		/* The size of an empty packet, under the same count and first timestamp. */
+		{"falls to empty", 5, SMALL, 10, false, {EMPTY, AT(12)}, LIVES, 8, false},
+		{"falls to empty, full", 5, SMALL, 10, true, {EMPTY, AT(12)}, LIVES, 0, true},
+		{"falls to empty and is left", 5, SMALL, 10, false, {EMPTY, AT(12)}, LEAVES, 8, false},
+		{"is left empty", 5, SMALL, 10, false, {EMPTY}, LEAVES, 8, false},
+		{"falls to empty, and it dies", 5, SMALL, 10, false, {EMPTY}, DIES, 9, false},
+		{"falls to empty, grows, and it dies", 5, SMALL, 10, false, {EMPTY, AT(12)}, DIES, 8, false},
+		{"falls to empty in the first lap", 1, SMALL, 10, false, {EMPTY, AT(12)}, LIVES, 8, false},
+		{"falls to empty in the first packet", 0, SMALL, 10, false, {EMPTY, AT(12)}, LIVES, 8, false},
+		{"falls to empty behind another fall", 5, SMALL, 10, true, {AT(6), EMPTY, AT(12)}, LIVES, 0, true},
+		{"falls to empty, large", 5, LARGE, 600, false, {EMPTY, AT(700)}, LIVES, 598, false},
+		{"falls to an impossible size", 5, SMALL, 10, false, {{.bits = 80}, AT(12)}, LIVES, 8, false},
+		{"falls to bits that are no bytes", 5, SMALL, 10, true, {{.bits = 484}, AT(12)}, LIVES, 0, true},
+		{"grows to an impossible size", 5, SMALL, 10, false, {{.bits = 9999}, AT(11), AT(12)}, LIVES, 0, false},
+		{"half is impossible", 5, LARGE, 478, false, {HALF(481), AT(481), AT(482)}, LIVES, 0, false},
+		{"half is impossible, and falls", 5, LARGE, 478, true, {HALF(481), AT(480), AT(490)}, LIVES, 0, true},
+		{"may be half, and is not", 5, LARGE, 480, true, {EMPTY, AT(481)}, LIVES, 0, true},
+		{"may be half", 5, LARGE, 480, false, {EMPTY, AT(483)}, LIVES, 0, false},
 		{"falls deeper, large", 5, LARGE, 600, true, {AT(80), AT(81), AT(60), AT(700)}, LIVES, 60, false},
 	};
 
@@ -198,10 +217,58 @@ static void test_falls(void)
 	}
 }
 
+/* When the header of packet 5 is loaded, let the writer go a lap ahead, and store the size that it stores before it reuses the slot. */
+static void lap(struct guest *guest, uint64_t offset, size_t n)
+{
+	uint32_t bits = guest->armed;
+
+	if (!bits || n != 2 || offset != 5 % guest->n * guest->room + 24)
+		return;
+	guest->armed = 0;
+	guest_write_to(guest, 5 + guest->n - 1, 3);
+	mprof_store32(guest_packet(guest, 5) + 26, bits);
+}
+
+/* A recorder reuses the slot of the packet in which the reader saw it last. The size 240 is no fall. */
+static void test_reused(uint32_t n, uint32_t room, uint32_t bits)
+{
+	guest_new(&g, n, room);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	for (uint64_t q = 0; q < 5; q++) {
+		guest_write_to(&g, q, (room - 31) / GUEST_EVENT);
+		CHECK_EQ_INT(guest_poll(&g), 0);
+	}
+	guest_write_to(&g, 5, (room - 31) / GUEST_EVENT - 4);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	guest_watch(&g, 3);
+	guest_forget(&g);
+	g.hook = lap;
+	g.armed = bits;
+	guest_event(&g);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_UINT(g.armed, 0);
+	CHECK(!g.ring.proof.several_writers);
+	/* The writer stores the new count, and goes on. */
+	guest_write_to(&g, 5 + n, 4);
+	guest_watch(&g, 4);
+	CHECK(!g.ring.proof.several_writers);
+	CHECK(g.n_gaps > 0);
+}
+
+static void test_reuse(void)
+{
+	for (uint32_t n = 2; n < 5; n++) {
+		test_reused(n, 600, 240);
+		test_reused(n, 16000, 240);
+		test_reused(n, 16000, 65536 + 240);
+	}
+}
+
 int main(void)
 {
 	if (!RING_SETTLE) /* the guest's packets declare nothing */
 		CHECK_RUN(test_falls);
+	CHECK_RUN(test_reuse);
 	ring_detach(&g.ring);
 	return check_done();
 }

@@ -195,6 +195,7 @@ struct ring_writer {
 	 */
 	uint64_t written;
 	bool saw_empty; /* the active packet was seen without events */
+	bool fell; /* ..., or with an impossible size, after it was seen to grow: the writer has set the size back */
 	/* Number of successive polls at which the newest packet was before the active one. */
 	unsigned behind;
 	/* Size of the active packet that is not confirmed yet (rule 3), if HAS_CANDIDATE. */
