@@ -47,36 +47,47 @@ void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
 	ring->writer.saw_empty = ring->writer.fell = false;
 	ring->reference.stale_since = 0;
 	ring->writer.seen = ring->writer.grown = MPROF_PACKET_HEADER_BYTES;
-	ring->writer.half = 0;
+	ring->writer.least = 0;
 	ring->glance.known = false;
 }
 
 /*
- * Forget all that was seen of the packets from SEQUENCE on, and follow the writer from there again.
+ * The first timestamp of packet SEQUENCE has changed. Forget all that was seen of the packets from SEQUENCE on, except for sizes
+ * that were set back and for those to which packet SEQUENCE grew, and follow the writer from there again. If one of these sizes
+ * fell, the whole packet is lost.
  */
 void ring_return_to(struct ring *ring, uint64_t sequence)
 {
-	uint32_t slot = ring_slot_of(ring, sequence);
+	const uint32_t slot = ring_slot_of(ring, sequence);
+	struct ring_slot *first = &ring->slots[slot];
+	const uint32_t grown = sequence == ring->writer.active ? ring->writer.grown : first->grown;
+	const bool fell = sequence == ring->writer.active && ring->writer.fell;
 
 	for (uint64_t q = sequence; q <= ring->writer.active; q++) {
 		struct ring_slot *s = &ring->slots[ring_slot_of(ring, q)];
 
 		s->has_first = false;
 		s->final = 0;
-		s->back = 0;
 		s->damaged = false;
 		s->clock = false;
 	}
 	marks_forget_from(ring, sequence);
 	ring->proof.proven = ring->proof.settled = (struct ring_mark){0};
+	if (first->back == sequence + 1)
+		first->back_to = MPROF_PACKET_HEADER_BYTES;
 	ring_active_set(ring, sequence, slot);
+	if (grown > MPROF_PACKET_HEADER_BYTES) {
+		ring->writer.seen = ring->writer.grown = grown;
+		ring->writer.least = MPROF_PACKET_HEADER_BYTES;
+		ring->writer.fell = fell;
+	}
 	ring->reference.known = false;
 }
 
 /*
  * Compare FIRST, which was loaded as packet SEQUENCE's first timestamp, with the first timestamp
  * that was seen before (rule 2). Return 0, STEP_AGAIN (it changed before bytes were taken: the
- * packet starts afresh) or STEP_LAPPED.
+ * packet starts afresh) or STEP_LAPPED (packet 0 had become empty before: the ring is initialised again; or bytes were taken).
  */
 static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *slot, uint64_t first)
 {
@@ -88,6 +99,8 @@ static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *s
 	if (slot->first == first)
 		return 0;
 	if (ring->cursor.sequence == sequence && ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
+		return STEP_LAPPED;
+	if (sequence == 0 && ring->writer.fell)
 		return STEP_LAPPED;
 	ring_return_to(ring, sequence);
 	return STEP_AGAIN;
@@ -167,9 +180,9 @@ static int set_back(struct ring *ring, struct ring_slot *slot, uint32_t content)
 	ring->proof.several_writers = true;
 	if (r || !(declared || ring->dead))
 		return r;
-	/* A size that may have been half of a greater one was none. */
-	if (ring->writer.half && ring->writer.half < content)
-		content = ring->writer.half;
+	/* A size that may have been half of a greater one was none, or the first event was written anew. */
+	if (ring->writer.least && ring->writer.least < content)
+		content = ring->writer.least;
 	if (!is_back(ring, slot) || content < slot->back_to)
 		slot->back_to = content;
 	slot->back = ring->writer.active + 1;
@@ -289,8 +302,8 @@ static void half_note(struct ring *ring, uint32_t content)
 {
 	const uint32_t least = content < MPROF_PACKET_HEADER_BYTES ? MPROF_PACKET_HEADER_BYTES : content;
 
-	if (!ring->writer.half || least < ring->writer.half)
-		ring->writer.half = least;
+	if (!ring->writer.least || least < ring->writer.least)
+		ring->writer.least = least;
 	ring->writer.grown = content + RING_HALF;
 }
 
@@ -373,7 +386,7 @@ static int size_check(struct ring *ring, struct ring_slot *slot, const struct ri
 	}
 	if (content < ring->writer.grown)
 		return size_fell(ring, slot, h, content);
-	ring->writer.half = 0;
+	ring->writer.least = 0;
 	return 0;
 }
 

@@ -37,7 +37,7 @@ bool ring_size_is_half(const struct ring *ring, const struct ring_header *h)
 
 	/* The high half is still that of the size before, which is not less than the one that was seen. */
 	return whole <= ring->slots[ring->writer.slot].bytes &&
-	       (h->high >= ring->writer.grown * 8 >> 16 || (ring->writer.half && whole == ring->writer.grown));
+	       (h->high >= ring->writer.grown * 8 >> 16 || (ring->writer.least && whole == ring->writer.grown));
 }
 
 bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value)

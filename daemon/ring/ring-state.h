@@ -77,7 +77,8 @@ int ring_incarnation_load(struct ring *ring, const struct ring_slot *slot, uint6
 /* ring-follow.c */
 void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot);
 /*
- * Forget all that was seen of the packets from SEQUENCE on, and follow the writer from there again.
+ * The first timestamp of packet SEQUENCE has changed, of which no byte was taken. Forget all that was seen of the packets from
+ * SEQUENCE on, but no size that was set back, nor to which size packet SEQUENCE grew, and follow the writer from there again.
  */
 void ring_return_to(struct ring *ring, uint64_t sequence);
 /* Follow the writer by one step. Return STEP_* or RING_E_GONE. */

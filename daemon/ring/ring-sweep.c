@@ -141,7 +141,7 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 	if (!sweep->new_ring)
 		return false;
 	if (ring->writer.active < ring->n)
-		return cursor_moved(ring) &&
+		return (cursor_moved(ring) || ring->writer.fell) &&
 		       (sweep->all_empty || (zero->has_first && zero->first != sweep->first_of_0));
 	if (sweep->newest + 2 != ring->n)
 		return true;

@@ -53,8 +53,8 @@
  *  - in a packet of more than 8 KiB, a size that falls and keeps its high half. It looks as half of a size, unless the next size
  *    that is loaded is less than 8 KiB greater. If it changes no more before the writer is dead, the bytes behind it, up to 8 KiB,
  *    are unproven, and what is no event of them is cut;
- *  - a size that falls in a packet of which nothing was copied, if the packet's first timestamp changes then, or if the writer is
- *    dead before the first byte of that packet is copied.
+ *  - a size that falls in a packet of which nothing was copied, if the writer is dead before the first byte of that packet is
+ *    copied.
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H

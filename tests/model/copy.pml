@@ -695,6 +695,10 @@ inline unmark(seq)
 /* Look at packet SEQ and what follows it again as if for the first time. */
 inline return_to(seq)
 {
+	if
+	:: act == seq -> half = (peak > 0) /* its sizes count on */
+	:: else -> peak = 0; half = false
+	fi;
 	first[act % N] = 0;
 	final[act % N] = 0;
 	do
@@ -705,7 +709,6 @@ inline return_to(seq)
 	FORGET_SETTLED;
 	cand = false; candhigh = 0; candlow = 0;
 	sawempty = false;
-	peak = 0; half = false;
 	ref = 0
 }
 

@@ -19,8 +19,9 @@ struct size {
 	bool anew;
 };
 
-/* The size of so many events. */
-#define AT(number) {.events = (number)}
+/* The size of so many events, with other events than before. */
+#define AT(number)   {.events = (number)}
+#define ANEW(number) {.events = (number), .anew = true}
 
 /* The size of an empty packet; and that of EVENTS events, of which the low half is stored, and the high half is one less. */
 #define EMPTY	     {.bits = 240}
@@ -208,6 +209,13 @@ static void test_falls(void)
 		{"half is impossible, and falls", 5, LARGE, 478, true, {HALF(481), AT(480), AT(490)}, LIVES, 0, true},
 		{"may be half, and is not", 5, LARGE, 480, true, {EMPTY, AT(481)}, LIVES, 0, true},
 		{"may be half", 5, LARGE, 480, false, {EMPTY, AT(483)}, LIVES, 0, false},
+		/* The first timestamp changes, too, before any byte is copied. */
+		{"begun anew with less", 5, SMALL, 10, true, {ANEW(5)}, LIVES, 0, true},
+		{"begun anew in the first packet", 0, SMALL, 10, true, {ANEW(5)}, LIVES, 0, true},
+		{"begun anew when it was empty", 5, SMALL, 10, true, {EMPTY, ANEW(12)}, LIVES, 0, true},
+		{"begun anew, half", 5, LARGE, 528, true, {ANEW(498), AT(968)}, LIVES, 0, true},
+		{"begun anew with less, and left", 5, SMALL, 10, true, {ANEW(5)}, LEAVES, 0, true},
+		{"begun anew behind a fall", 5, SMALL, 10, true, {AT(6), ANEW(12)}, LIVES, 0, true},
 		{"falls deeper, large", 5, LARGE, 600, true, {AT(80), AT(81), AT(60), AT(700)}, LIVES, 60, false},
 	};
 
@@ -264,10 +272,66 @@ static void test_reuse(void)
 	}
 }
 
+/* When events are copied, let the writer begin the packet anew. */
+static void anew(struct guest *guest, uint64_t offset, size_t n)
+{
+	if (!guest->armed || n < GUEST_EVENT || offset != 1 * guest->room + MPROF_PACKET_HEADER_BYTES)
+		return;
+	guest->armed = 0;
+	base += 5000;
+	fill(1);
+	guest_size(guest, 1, BYTES(3));
+}
+
+/* The first timestamp changes during the copy of the packet's first bytes, and the size is less then. */
+static void test_anew_in_copy(void)
+{
+	static const struct fall f = {"", 1, SMALL, 10, true, {AT(11)}, LIVES, 0, true};
+
+	begin(1, SMALL);
+	g.room_for = 0;
+	for (uint32_t events = 8; events <= 10; events++) {
+		guest_size(&g, 1, BYTES(events));
+		guest_poll(&g);
+	}
+	guest_forget(&g);
+	g.room_for = UINT32_MAX;
+	g.hook = anew;
+	g.armed = 1;
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_UINT(g.armed, 0);
+	check_gap(&f);
+}
+
+/* Before any byte is copied, the ring is initialised again. It is another ring, whose events are not lost. */
+static void test_renewed(void)
+{
+	for (uint32_t seen = 0; seen < 2; seen++) {
+		begin(0, SMALL);
+		g.room_for = 0;
+		for (uint32_t events = 8; events <= 10; events++) {
+			guest_size(&g, 0, BYTES(events));
+			guest_poll(&g);
+		}
+		guest_size(&g, 0, MPROF_PACKET_HEADER_BYTES);
+		CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
+		base += 5000;
+		fill(0);
+		if (seen)
+			CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
+		guest_size(&g, 0, BYTES(12));
+		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
+	}
+}
+
 int main(void)
 {
 	if (!RING_SETTLE) /* the guest's packets declare nothing */
 		CHECK_RUN(test_falls);
+	if (!RING_SETTLE)
+		CHECK_RUN(test_anew_in_copy);
+	if (!RING_SETTLE)
+		CHECK_RUN(test_renewed);
 	CHECK_RUN(test_reuse);
 	ring_detach(&g.ring);
 	return check_done();

@@ -187,9 +187,11 @@ struct ring_writer {
 	/*
 	 * Largest content size in bytes that the active packet was seen to grow to, or that was copied. One that was seen once may
 	 * be left from the slot's earlier incarnation. If a size may be half of a greater one, this is the least that the greater
-	 * one can be, and HALF is the least such size, in bytes, since the last size that was not less than this; 0 = none.
+	 * one can be.
 	 */
-	uint32_t grown, half;
+	uint32_t grown;
+	/* If the size turns out to have fallen, it fell to so many bytes at most; 0 = nothing suggests that it fell below GROWN. */
+	uint32_t least;
 	/*
 	 * Number of bytes that the writer was seen to write since attach; collect/cadence.c uses it.
 	 */
