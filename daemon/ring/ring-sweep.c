@@ -156,16 +156,34 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 }
 
 /*
+ * The packet at the cursor, in slot AT, has its count and another first timestamp. Return STEP_OVERWRITTEN (the packet before it is
+ * still there as it was copied, so no lap has passed: the writer has begun the packet anew), STEP_LAPPED (the count wrapped
+ * around) or RING_E_GONE.
+ */
+static int cursor_anew(const struct ring *ring, uint32_t at)
+{
+	const struct ring_slot *before = &ring->slots[at ? at - 1 : ring->n - 1];
+	uint64_t first;
+
+	if (!ring->cursor.has_taken_first || before->count != (uint16_t)(ring->cursor.sequence - 1))
+		return STEP_LAPPED;
+	if (!ring_first_load(ring, before, &first))
+		return RING_E_GONE;
+	return first == ring->cursor.taken_first ? STEP_OVERWRITTEN : STEP_LAPPED;
+}
+
+/*
  * Bytes of the packet at the cursor were taken: check that its slot still holds that packet. Return
- * 0; STEP_LAPPED (another packet with the same count: the count wrapped around); STEP_MOVED (the
- * slot is being reused: the packet's remaining bytes are lost); STEP_STILL (undecided: try again)
- * or RING_E_GONE.
+ * 0; STEP_LAPPED (another packet with the same count: the count wrapped around); STEP_OVERWRITTEN (the
+ * writer has begun the packet anew); STEP_MOVED (the slot is being reused: the packet's remaining bytes
+ * are lost); STEP_STILL (undecided: try again) or RING_E_GONE.
  */
 static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
 	const uint32_t n = ring->n ? ring->n : 1; /* N is never 0; this tells it to the static analyser */
-	uint64_t back = (newest - ring->cursor.sequence) % n, first;
-	struct ring_slot *slot = &ring->slots[(sweep->newest + n - back) % n];
+	const uint32_t at = (uint32_t)((sweep->newest + n - (newest - ring->cursor.sequence) % n) % n);
+	const struct ring_slot *slot = &ring->slots[at];
+	uint64_t first;
 	struct ring_header h;
 	int r;
 
@@ -178,7 +196,7 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 		return STEP_STILL;
 	if (ring_header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
 		return STEP_MOVED;
-	return first == ring->cursor.first ? 0 : STEP_LAPPED;
+	return first == ring->cursor.first ? 0 : cursor_anew(ring, at);
 }
 
 /*
@@ -219,6 +237,21 @@ static int confirm_renewed(struct ring *ring, struct sweep *sweep)
 		       : STEP_STILL;
 }
 
+/*
+ * The writer has begun the packet at the cursor anew. Declare the rest of it lost, and follow the writer behind it. NEWEST is the
+ * number of the newest packet of the sweep. Return 0, RING_E_FULL or RING_E_GONE.
+ */
+static int begun_anew(struct ring *ring, struct ring_sink *sink, uint64_t newest, const struct sweep *sweep)
+{
+	const uint64_t next = ring->cursor.sequence + 1;
+	int r = ring_declare(ring, sink, next, 1, ring->debt.rewound && ring->debt.at_least, RING_GAP_DAMAGED);
+
+	if (r)
+		return r;
+	ring->proof.several_writers = true;
+	return ring_follow_from(ring, next < newest ? next : newest, newest, sweep);
+}
+
 int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
 {
 	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->polled_at) ||
@@ -253,6 +286,8 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 		 */
 		if (r == STEP_MOVED && start < ring->cursor.sequence)
 			return STEP_STILL;
+		if (r == STEP_OVERWRITTEN)
+			return begun_anew(ring, sink, newest, &sweep);
 		if (r != STEP_LAPPED && r != STEP_MOVED)
 			return r;
 		if (r == STEP_LAPPED) {

@@ -12,9 +12,10 @@
  *     loaded before the header. While the writer is in a packet, the packet's header counts only if
  *     that timestamp is *fresh*: newer than the first timestamp of the packet before (the
  *     *reference*). If it is not, the slot may have the new count with the old size and bytes. Once
- *     bytes of a packet were taken, its first timestamp must not change. Before that it may have
- *     been loaded half-written, so a change only makes the reader follow the packet from its
- *     beginning again.
+ *     bytes of a packet were taken, its first timestamp must not change: if it does, the count has wrapped
+ *     around, or, if the packet before is still there, a faulty writer has begun the packet anew. Before
+ *     that it may have been loaded half-written, so a change only makes the reader follow the packet from
+ *     its beginning again.
  *  3. A size becomes a *mark*, a confirmed position of the writer, only when a later load of the
  *     same incarnation shows the same high half and a greater low half; or when the writer has moved
  *     on and the size is loaded again after that.

@@ -209,6 +209,14 @@ static void test_falls(void)
 		{"half is impossible, and falls", 5, LARGE, 478, true, {HALF(481), AT(480), AT(490)}, LIVES, 0, true},
 		{"may be half, and is not", 5, LARGE, 480, true, {EMPTY, AT(481)}, LIVES, 0, true},
 		{"may be half", 5, LARGE, 480, false, {EMPTY, AT(483)}, LIVES, 0, false},
+		/* The first timestamp changes after bytes were copied. */
+		{"begun anew, copied", 5, SMALL, 10, false, {ANEW(12)}, LIVES, 8, false},
+		{"begun anew, copied, less", 5, SMALL, 10, false, {ANEW(5)}, LIVES, 8, false},
+		{"begun anew, copied, empty", 5, SMALL, 10, false, {EMPTY, ANEW(12)}, LIVES, 8, false},
+		{"begun anew, copied, in the first lap", 1, SMALL, 10, false, {ANEW(12)}, LIVES, 8, false},
+		{"begun anew, copied, and left", 5, SMALL, 10, false, {ANEW(12)}, LEAVES, 8, false},
+		{"begun anew, copied, and it dies", 5, SMALL, 10, false, {ANEW(12)}, DIES, 8, false},
+		{"begun anew, copied, large", 5, LARGE, 900, false, {ANEW(500)}, LIVES, 898, false},
 		/* The first timestamp changes, too, before any byte is copied. */
 		{"begun anew with less", 5, SMALL, 10, true, {ANEW(5)}, LIVES, 0, true},
 		{"begun anew in the first packet", 0, SMALL, 10, true, {ANEW(5)}, LIVES, 0, true},
