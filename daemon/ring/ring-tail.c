@@ -85,19 +85,14 @@ static int active_end(struct ring *ring, struct ring_slot *slot, const struct ri
 	return 0;
 }
 
-int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
+/* Set *END for the active packet, in SLOT, as ring_tail_end(). */
+static int active_load_end(struct ring *ring, struct ring_slot *slot, bool dead, uint32_t *end)
 {
-	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	const uint64_t sequence = ring->writer.active;
 	struct ring_header h;
 	uint64_t first;
 	int r;
 
-	*end = 0;
-	if (sequence < ring->writer.active) {
-		r = ring_final_again(ring, sequence);
-		*end = slot->final;
-		return r;
-	}
 	if (dead && !dead_reference(ring))
 		return RING_E_GONE;
 	r = ring_incarnation_load(ring, slot, &first, &h);
@@ -107,6 +102,24 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 	for (uint32_t i = 0; *end && i < ring->proof.n_marks; i++)
 		if (ring->proof.marks[i].sequence == sequence && ring->proof.marks[i].offset > *end)
 			*end = ring->proof.marks[i].offset;
+	return r;
+}
+
+int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
+{
+	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	int r;
+
+	*end = 0;
+	if (sequence == ring->writer.active) {
+		r = active_load_end(ring, slot, dead, end);
+	} else {
+		r = ring_final_again(ring, sequence);
+		*end = slot->final;
+	}
+	/* Behind BACK_TO the writer has written over events. */
+	if (slot->back == sequence + 1 && *end > slot->back_to)
+		*end = slot->back_to;
 	return r;
 }
 
@@ -155,16 +168,20 @@ static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
 }
 
 /*
- * Return whether the writer of a dead ring ended packet SEQUENCE with fewer bytes than were copied or seen before: it has set
- * the size back, so events that it wrote after that, or before, are lost.
+ * Return whether the writer has set the size of packet SEQUENCE back, or has left it with fewer bytes than were copied or seen
+ * before, or, if the ring is DEAD, ended in it with fewer. Events that it wrote after that, or before, are lost.
  */
-static bool ended_with_less(struct ring *ring, uint64_t sequence)
+static bool ended_with_less(struct ring *ring, uint64_t sequence, bool dead)
 {
 	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
 	uint32_t end = slot->final, grown = slot->grown;
 	struct ring_header h;
 
 	if (sequence < ring->cursor.sequence || slot->damaged)
+		return false;
+	if (slot->back == sequence + 1)
+		return true;
+	if (sequence == ring->writer.active && !dead)
 		return false;
 	if (sequence == ring->writer.active) {
 		grown = ring->writer.grown;
@@ -188,8 +205,12 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 
 		if (r == 0)
 			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);
-		if (r == 0 && dead && ended_with_less(ring, at->sequence) && !tail_lost(sink, at))
-			return RING_E_FULL;
+		if (r == 0 && ended_with_less(ring, at->sequence, dead)) {
+			if (!dead)
+				return 0; /* a later poll declares the rest of the packet lost */
+			if (!tail_lost(sink, at))
+				return RING_E_FULL;
+		}
 		/* The rest of the packet at the cursor is lost. The cursor goes behind it. */
 		if (r == STEP_OVERWRITTEN)
 			r = ring_declare(ring, sink, at->sequence + 1, 1, false, RING_GAP_DAMAGED);

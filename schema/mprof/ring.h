@@ -47,14 +47,12 @@
  * between the stores of its two halves: the size is then 65,536 bits too small. A reader takes a size that falls otherwise for
  * events that are lost, and declares the rest of the packet lost. It cannot see
  *
- *  - a size that falls before two of its loads showed that it had grown;
+ *  - a size that falls before two of its loads showed that it had grown, since mprofd started or had lost the writer;
  *  - a size that falls and grows to the same value or beyond between two of its loads, unless bytes are written over that it
  *    copied last before (the 128 last ones, or those of the last piece that it archived, if mprofd was down);
  *  - in a packet of more than 8 KiB, a size that falls and keeps its high half. It looks as half of a size, unless the next size
  *    that is loaded is less than 8 KiB greater. If it changes no more before the writer is dead, the bytes behind it, up to 8 KiB,
- *    are unproven, and what is no event of them is cut;
- *  - a size that falls in a packet of which nothing was copied, if the writer is dead before the first byte of that packet is
- *    copied.
+ *    are unproven, and what is no event of them is cut.
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H

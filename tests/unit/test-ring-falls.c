@@ -224,6 +224,7 @@ static void test_falls(void)
 		{"begun anew, half", 5, LARGE, 528, true, {ANEW(498), AT(968)}, LIVES, 0, true},
 		{"begun anew with less, and left", 5, SMALL, 10, true, {ANEW(5)}, LEAVES, 0, true},
 		{"begun anew behind a fall", 5, SMALL, 10, true, {AT(6), ANEW(12)}, LIVES, 0, true},
+		{"begun anew behind a fall, and it dies", 5, SMALL, 10, true, {AT(6), ANEW(12)}, DIES, 0, true},
 		{"falls deeper, large", 5, LARGE, 600, true, {AT(80), AT(81), AT(60), AT(700)}, LIVES, 60, false},
 	};
 
@@ -278,6 +279,47 @@ static void test_reuse(void)
 		test_reused(n, 16000, 240);
 		test_reused(n, 16000, 65536 + 240);
 	}
+}
+
+/*
+ * A ring of which only snapshots are taken is followed, and not copied: the fall was seen long before the capture. If the writer
+ * lives, a capture's tail ends there; if not, a gap follows.
+ */
+static void skipped(bool dead)
+{
+	static const uint32_t sizes[] = {8, 9, 10, 7, 12};
+	struct ring_mark at = {0};
+
+	guest_new(&g, 4, SMALL);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	ring_skip(&g.ring);
+	guest_write_to(&g, 0, 15);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	guest_turn(&g);
+	base = g.time;
+	fill(1);
+	for (uint32_t i = 0; i < 5; i++) {
+		guest_size(&g, 1, BYTES(sizes[i]));
+		CHECK_EQ_INT(guest_poll(&g), 0);
+	}
+	if (dead)
+		ring_set_dead(&g.ring, true);
+	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, dead), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, dead, &at), 0);
+	CHECK_EQ_UINT(g.handed + g.tail, (15 + 7) * GUEST_EVENT);
+	if (CHECK_EQ_UINT(g.n_gaps, dead) && dead) {
+		CHECK_EQ_UINT(g.gaps[0].after_sequence, 1);
+		CHECK_EQ_UINT(g.gaps[0].after_offset, BYTES(7));
+		CHECK_EQ_INT(g.gaps[0].reason, RING_GAP_DAMAGED);
+	}
+	CHECK_EQ_UINT(at.sequence, dead ? 2 : 1);
+}
+
+static void test_skipped(void)
+{
+	skipped(true);
+	skipped(false);
 }
 
 /* When events are copied, let the writer begin the packet anew. */
@@ -340,6 +382,8 @@ int main(void)
 		CHECK_RUN(test_anew_in_copy);
 	if (!RING_SETTLE)
 		CHECK_RUN(test_renewed);
+	if (!RING_SETTLE)
+		CHECK_RUN(test_skipped);
 	CHECK_RUN(test_reuse);
 	ring_detach(&g.ring);
 	return check_done();

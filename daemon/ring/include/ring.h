@@ -309,7 +309,8 @@ int ring_poll(struct ring *ring, struct ring_sink *sink);
 
 /*
  * Copy the tail to SINK: the bytes behind the cursor. The cursor stays, unless the writer wrote over
- * bytes before it: the rest of that packet is then a gap. Begin at *AT ({0} = at the cursor). *AT
+ * bytes before it: the rest of that packet is then a gap. If the writer lives and has set a size back, the
+ * tail ends there. Begin at *AT ({0} = at the cursor). *AT
  * becomes the position where the copy ended, so a capture for which there was no room can continue
  * there. DEAD: the writer will never store again. Return 0, RING_E_FULL or RING_E_GONE.
  */
