@@ -146,6 +146,50 @@ static void test_late_size(void)
 	late_size(true);
 }
 
+/*
+ * The writer leaves a packet with a size whose high half is not visible yet: the position is 8 KiB too low, and less than one
+ * that was seen before. If the half becomes visible before the packet is handed over, nothing is lost; else the rest of
+ * the packet is a gap.
+ */
+static void torn_size(bool heals)
+{
+	guest_new(&g, 4, 20000);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_write_to(&g, 0, 470);
+	for (uint32_t events = 471; events < 478; events++) {
+		guest_write_to(&g, 0, events);
+		CHECK_EQ_INT(poll_later(), 0);
+	}
+	guest_write_to(&g, 0, 500);
+	guest_turn(&g);
+	guest_write_to(&g, 1, 2);
+	mprof_store16(guest_packet(&g, 0) + 28, 0);
+	CHECK_EQ_INT(poll_later(), 0);
+	CHECK_EQ_UINT(g.ring.writer.active, 1);
+	CHECK(g.ring.proof.several_writers);
+	CHECK_EQ_UINT(g.n_gaps, 0);
+	if (heals)
+		mprof_store16(guest_packet(&g, 0) + 28, 1);
+	for (uint32_t events = 3; events < 8; events++) {
+		guest_write_to(&g, 1, events);
+		CHECK_EQ_INT(poll_later(), 0);
+	}
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 1);
+	for (unsigned i = 0; i < g.n_chunks; i++)
+		CHECK(g.chunks[i].unproven);
+	if (CHECK_EQ_UINT(g.n_gaps, !heals) && !heals) {
+		CHECK_EQ_UINT(g.gaps[0].after_sequence, 0);
+		CHECK_EQ_UINT(g.gaps[0].next_sequence, 1);
+		CHECK_EQ_INT(g.gaps[0].reason, RING_GAP_DAMAGED);
+	}
+}
+
+static void test_torn_size(void)
+{
+	torn_size(true);
+	torn_size(false);
+}
+
 /* ---- lies ---- */
 
 /* Check that no load leaves the ring, and that a declaration is looked for inside its packet only. */
@@ -307,6 +351,7 @@ int main(void)
 	CHECK_RUN(test_declared);
 	CHECK_RUN(test_settling);
 	CHECK_RUN(test_late_size);
+	CHECK_RUN(test_torn_size);
 	CHECK_RUN(test_lies);
 	CHECK_RUN(test_too_small);
 	CHECK_RUN(test_dead);
