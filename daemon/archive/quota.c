@@ -275,8 +275,8 @@ static int delete_run(struct archive_writer *w, int64_t run)
 }
 
 /*
- * Delete ended runs without content. A run without a ring (its guest has only a memory profile) is
- * kept for REMEMBERED_NS.
+ * Delete ended runs without content. A run without a ring (its guest has only a memory profile), and one of which nothing
+ * was archived before it was lost, is kept for REMEMBERED_NS.
  */
 static int delete_empty_runs(struct enforcement *e)
 {

@@ -161,6 +161,52 @@ class Down(daemons.Case):
             self.assertEqual((gap["packets"], gap["next_sequence"]), (1, first))
             self.assertEqual(d.ask("/v1/domains/guest/trace")[1]["Mprof-Lost-Packets"], "1+")
 
+    def kill_twice(self, d, ring):
+        """Kill mprofd before it archives a byte of the ring, which has one event; and again, when more is in its queue."""
+        ring.add(1)
+        d.wait(lambda: (d.domain("guest") or {}).get("streams"))
+        d.kill_collector()
+        d.start_collector()
+        d.wait(lambda: "run goes on" in d.said())
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db", isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")  # mprofd commits nothing from here on
+            ring.add(1000)
+            d.wait(lambda: d.collector_metric("mprofd_copied_bytes_total"))
+            d.kill_collector()
+            db.execute("ROLLBACK")
+        self.assertEqual(d.query("SELECT count(*) FROM chunks"), [(0,)])
+
+    def test_before_first_commit_twice(self):
+        """The ring goes on: what is lost is one gap at the beginning, and no event comes twice."""
+        d = self.daemons()
+        with Ring("rings/guest.ctf") as ring:
+            self.kill_twice(d, ring)
+            ring.add(1000)
+            d.start_collector()
+            d.wait_archived(ring, "guest", 150)
+            found = events_of(d.trace("guest"))
+            first = ring.written.index(found[0])
+            self.assertEqual(found, ring.written[first : first + len(found)])
+            (gap,) = d.gaps("guest")
+            self.assertEqual((gap["kind"], gap["reason"], gap["after_sequence"], gap["at_least"]), ("lost", "restart", 0, True))
+            self.assertEqual(gap["next_sequence"], d.packets("guest")[0]["packets"][0]["sequence"])
+            self.assertEqual(gap["packets"], 1)
+            self.assertEqual(len(d.run_list("guest")), 1)
+
+    def test_before_first_commit_removed(self):
+        """The ring is gone: its run has no packet, and says that it lost some."""
+        d = self.daemons()
+        with Ring("rings/guest.ctf") as ring:
+            self.kill_twice(d, ring)
+            os.unlink("rings/guest.ctf")
+            d.start_collector()
+            (run,) = d.wait_ended("guest")
+            (gap,) = d.gaps("guest", f"&run={run['run']}")
+            self.assertEqual((gap["kind"], gap["reason"], gap["after_sequence"], gap["packets"], gap["at_least"]), ("lost", "restart", 0, 1, True))
+            self.assertEqual(d.query("SELECT lost_packets FROM streams"), [(1,)])
+            d.advance(5)
+            self.assertEqual(len(d.run_list("guest")), 1)
+
     def test_replaced(self):
         d, ring = self.begin()
         with open("rings/.new", "wb") as f:

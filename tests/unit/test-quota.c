@@ -197,6 +197,33 @@ static void test_without_ring(void)
 	fixture_deinit(&f);
 }
 
+/* A run that lost packets before one of them was archived says so for a day after its end; one that lost none is deleted at once. */
+static void test_lost(void)
+{
+	const uint64_t now = clock_real(), hour = 3600 * NS_PER_S;
+	struct archive_run run = {.source = "dir", .key = "key", .name = "web", .domid = -1, .state = "ended"};
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	for (int64_t i = 1; i <= 3; i++) {
+		CHECK_EQ_INT(fixture_put(&f, i, "web", "running", i), 0);
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		run.id = i;
+		run.began_real = now - 30 * hour;
+		run.ended_real = now - (i == 1 ? 25 : 23) * hour;
+		CHECK_EQ_INT(archive_writer_put_run(f.w, &run), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		if (i != 3)
+			CHECK_EQ_INT(put_gap(&f, i, 0, 3, 0), 0);
+	}
+	enforce(&f, "web", 1, 0, 100);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT id FROM runs"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 1);
+	fixture_deinit(&f);
+}
+
 static void test_pinned(void)
 {
 	struct fixture f;
@@ -324,6 +351,7 @@ int main(void)
 	CHECK_RUN(test_bytes);
 	CHECK_RUN(test_age);
 	CHECK_RUN(test_without_ring);
+	CHECK_RUN(test_lost);
 	CHECK_RUN(test_pinned);
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_vacuum);
