@@ -72,6 +72,9 @@ struct archive_stream {
 	uint64_t ring_bytes;
 	uint32_t ring_packets;
 	uint32_t flags;
+	/* If HAS_BEGINS: the oldest packet that the ring had at the first attach. A writer takes it of a new stream; readers leave it unset. */
+	bool has_begins;
+	uint64_t begins;
 };
 
 /* A piece: one row of the table chunks, at most ARCHIVE_PIECE_MAX bytes of a packet's content. */

@@ -116,6 +116,7 @@ static const struct salvage_table trace_tables[] = {
 	{"identifiers", "identifiers", 1},
 	{"runs", "runs", 1},
 	{"streams", "streams", 1},
+	{"beginnings", "beginnings of streams", 1},
 	{"chunks", "pieces of packets", 1},
 	{"gaps", "gaps", 1},
 	{"captures", "captures", 1},

@@ -264,6 +264,8 @@ static int delete_run(struct archive_writer *w, int64_t run)
 			return -EBADMSG;
 		r = WRITER_RUN(w, STATEMENT_DELETE_GAPS, stream);
 		if (r == 0)
+			r = WRITER_RUN(w, STATEMENT_DELETE_BEGINNING, stream);
+		if (r == 0)
 			r = WRITER_RUN(w, STATEMENT_DELETE_STREAM, stream);
 		if (r != 0)
 			return r;

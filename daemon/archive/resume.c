@@ -169,6 +169,8 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 		.last_sequence = (uint64_t)sqlite3_column_int64(s, 9),
 		.uuid = column_text(s, 16),
 		.label = column_text(s, 21),
+		.has_begins = sqlite3_column_type(s, 22) != SQLITE_NULL,
+		.begins = column_u64(s, 22),
 		.domid = sqlite3_column_type(s, 17) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 17),
 	};
 	resume_captures(&w->age, s, resume);

@@ -252,6 +252,8 @@ int archive_writer_put_stream(struct archive_writer *w, const struct archive_str
 	r = statement_step(&w->store.statements, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, stream->id, 0);
+	if (r == 0 && stream->has_begins)
+		r = WRITER_RUN(w, STATEMENT_PUT_BEGINNING, stream->id, (int64_t)stream->begins);
 	return r ? r : usage_add_stream(&w->usage, stream->id);
 }
 

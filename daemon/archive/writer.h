@@ -170,6 +170,9 @@ struct archive_resume {
 	/* The N_LAST bytes before that offset, if the packet is not complete and the run has not ended; 0 = not known. */
 	uint8_t last[ARCHIVE_RESUME_BYTES];
 	uint32_t n_last;
+	/* If HAS_BEGINS: the oldest packet that the ring had when it was attached for the first time. */
+	bool has_begins;
+	uint64_t begins;
 	uint64_t last_sequence;	  /* newest packet in the archive */
 	uint64_t first_timestamp; /* first timestamp of that packet */
 	uint64_t last_real;	  /* when that packet's last byte was copied, CLOCK_REALTIME ns */

@@ -160,6 +160,8 @@ static int record_queue(struct stream *stream)
 		.ring_bytes = stream->ring.bytes,
 		.ring_packets = stream->ring.n,
 		.flags = stream->flags,
+		.has_begins = stream->has_begins,
+		.begins = stream->begins,
 	};
 	item->texts = texts_copy((const char **[]){&item->record.name}, 1);
 	if (!item->texts) {
@@ -355,7 +357,9 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 			.n_last = resume->n_last,
 		};
 	if (unseen)
-		at = (struct ring_resume){.sequence = resume->sequence, .unseen = true};
+		at = (struct ring_resume){.sequence = resume->sequence, .unseen = true, .known = resume->has_begins};
+	if (unseen && resume->has_begins && at.sequence < resume->begins)
+		at.sequence = resume->begins;
 	r = label && !stream->label
 		    ? -ENOMEM
 		    : ring_attach(&stream->ring, memory, bytes, any || unseen ? &at : NULL, dead, fault);
@@ -365,6 +369,8 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 		return r;
 	}
 	/* RESUME may have a run without this stream, if mprofd was killed between writing both. */
+	stream->has_begins = !(resume && resume->stream) && guest->policy.mode == POLICY_CONTINUOUS;
+	stream->begins = stream->ring.cursor.sequence;
 	stream->id = resume && resume->stream ? resume->stream : ++guest->shared->last_stream;
 	count(guest->shared, &stream->ring, &(struct ring_counters){0});
 	if (guest->policy.mode != POLICY_CONTINUOUS)

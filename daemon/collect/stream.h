@@ -25,7 +25,9 @@ struct stream {
 	uint32_t number;     /* k of data/mprof/stream/<k>; 0 if the guest has only one ring */
 	char *label;	     /* name for users; NULL = none; owned */
 	int64_t id;
-	bool announced; /* its record was queued for the archive */
+	uint64_t begins; /* the oldest packet that the ring had at the first attach, if HAS_BEGINS */
+	bool has_begins; /* this process attached it first */
+	bool announced;	 /* its record was queued for the archive */
 	struct ring ring;
 	struct ring_sink sink;
 	struct lane *lane;     /* its waiting items that may be evicted; NULL = none may */

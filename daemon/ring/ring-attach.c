@@ -150,11 +150,12 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 }
 
 /*
- * Begin at the oldest packet, or behind it at packet SEQUENCE. AGAIN: the ring was attached before, and the archive has no packet of
- * it from SEQUENCE on. Return as resume_at().
+ * Begin at the oldest packet, or behind it where RESUME says. Without RESUME the ring was never attached before. Return as
+ * resume_at().
  */
-static int begin_at(struct ring *ring, uint64_t sequence, bool again, const struct sweep *sweep)
+static int begin_at(struct ring *ring, const struct ring_resume *resume, const struct sweep *sweep)
 {
+	const uint64_t sequence = resume ? resume->sequence : 0;
 	uint64_t newest = ring->slots[sweep->newest].count, oldest, start;
 
 	/* More packets precede the newest one than its number allows: the count has wrapped. */
@@ -167,9 +168,14 @@ static int begin_at(struct ring *ring, uint64_t sequence, bool again, const stru
 		newest += (sequence - newest + 65535) / 65536 * 65536;
 	oldest = newest - sweep->history;
 	start = oldest < sequence ? sequence : oldest;
-	if (again && sequence < oldest)
+	if (resume && sequence < oldest)
 		ring->restart = (struct ring_restart){
-			.pending = true, .at_least = true, .unseen = true, .unseen_from = sequence};
+			.pending = true,
+			.at_least = true,
+			.unseen = true,
+			.known = resume->known,
+			.unseen_from = sequence,
+		};
 	ring->cursor.sequence = ring->restart.pending ? sequence : start;
 	ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
 	return ring_follow_from(ring, start < newest ? start : newest, newest, sweep);
@@ -193,8 +199,7 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 	if (r == 0 && dead)
 		r = missing_add(ring, &sweep);
 	if (r == 0)
-		r = resume && !resume->unseen ? resume_at(ring, resume, &sweep)
-					      : begin_at(ring, resume ? resume->sequence : 0, resume != NULL, &sweep);
+		r = resume && !resume->unseen ? resume_at(ring, resume, &sweep) : begin_at(ring, resume, &sweep);
 	if (r) {
 		ring_detach(ring);
 		if (r == STEP_STILL || r == RING_E_GONE)

@@ -210,7 +210,7 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 	if (ring->restart.unseen && ring->cursor.sequence == ring->restart.unseen_from &&
 	    ring->cursor.offset <= MPROF_PACKET_HEADER_BYTES) {
 		gap.after_offset = 0;
-		gap.packets = 1;
+		gap.packets = ring->restart.known ? packets : 1;
 		gap.at_least = true;
 	}
 	if (!sink->gap(sink, &gap))

@@ -1390,10 +1390,13 @@ static void test_resume_same_packet(void)
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
 }
 
-/* Attach the ring again, from whose packet SEQUENCE on the archive has none, and poll. The oldest packet is OLDEST. */
-static void resume_unseen(uint64_t sequence, uint64_t oldest)
+/*
+ * Attach the ring again, from whose packet SEQUENCE on the archive has none, and poll. The oldest packet is OLDEST. KNOWN: the
+ * ring had packet SEQUENCE when it was first attached.
+ */
+static void resume_unseen_known(uint64_t sequence, uint64_t oldest, bool known)
 {
-	const struct ring_resume resume = {.sequence = sequence, .unseen = true};
+	const struct ring_resume resume = {.sequence = sequence, .unseen = true, .known = known};
 	const bool lost = oldest > sequence;
 
 	guest_forget(&g);
@@ -1405,12 +1408,18 @@ static void resume_unseen(uint64_t sequence, uint64_t oldest)
 		CHECK_EQ_UINT(g.gaps[0].after_sequence, sequence);
 		CHECK_EQ_UINT(g.gaps[0].after_offset, 0);
 		CHECK_EQ_UINT(g.gaps[0].next_sequence, oldest);
-		CHECK_EQ_UINT(g.gaps[0].packets, 1);
+		CHECK_EQ_UINT(g.gaps[0].packets, known ? oldest - sequence : 1);
 		CHECK(g.gaps[0].at_least);
 		CHECK_EQ_INT(g.gaps[0].reason, RING_GAP_RESTART);
 	}
 	if (CHECK(g.n_chunks > 0))
 		CHECK_EQ_UINT(g.chunks[0].sequence, oldest > sequence ? oldest : sequence);
+}
+
+static void resume_unseen(uint64_t sequence, uint64_t oldest)
+{
+	resume_unseen_known(sequence, oldest, true);
+	resume_unseen_known(sequence, oldest, false);
 }
 
 /* The archive has no packet of a ring that was attached before: if some may be lost, a gap says so, and counts none twice. */

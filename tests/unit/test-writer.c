@@ -37,7 +37,7 @@ static void test_open(void)
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0640);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA page_size"), 16384);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA auto_vacuum"), 2);
-	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 9);
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 10);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
 	CHECK_EQ_INT(archive_writer_open(&second, f.state, &options, sentence, sizeof(sentence)), -EBUSY);
 	CHECK(strstr(sentence, "another mprofd") != NULL);
@@ -1015,6 +1015,36 @@ static void test_stream_flags(void)
 	fixture_deinit(&f);
 }
 
+/*
+ * A stream's beginning is stored once, at its first put, and goes with its run. If its row is damaged or lacks, the beginning is not known.
+ */
+static void test_beginning(void)
+{
+	struct archive_stream stream = {.id = 2, .run = 1, .number = 1, .has_begins = true, .begins = 4711};
+	struct fixture f;
+	struct seen seen;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK(!resume(&f).last.has_begins);
+	for (uint32_t i = 0; i < 2; i++) {
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(archive_writer_put_stream(f.w, &stream), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		stream.begins = 4712;
+	}
+	seen = resume(&f);
+	CHECK_EQ_INT(seen.last.stream, 2);
+	CHECK(seen.last.has_begins);
+	CHECK_EQ_UINT(seen.last.begins, 4711);
+	CHECK_EQ_INT(fixture_number(&f, "UPDATE beginnings SET sequence = 4712 RETURNING stream"), 2);
+	CHECK(!resume(&f).last.has_begins);
+	CHECK_EQ_INT(fixture_number(&f, "DELETE FROM beginnings RETURNING stream"), 2);
+	CHECK(!resume(&f).last.has_begins);
+	fixture_deinit(&f);
+}
+
 static void append_for_ever(struct fixture *f)
 {
 	uint64_t sequence = 0;
@@ -1125,6 +1155,7 @@ int main(void)
 	CHECK_RUN(test_end_known);
 	CHECK_RUN(test_end_of_file);
 	CHECK_RUN(test_stream_flags);
+	CHECK_RUN(test_beginning);
 	CHECK_RUN(test_resume_two);
 	CHECK_RUN(test_flushed);
 	CHECK_RUN(test_reserve);

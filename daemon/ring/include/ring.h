@@ -104,10 +104,11 @@ struct ring_resume {
 	uint32_t n_last;
 	/*
 	 * The ring was attached before, and the archive has no packet of it from packet SEQUENCE on; only SEQUENCE counts then. If
-	 * the oldest packet is a later one, the first poll declares a loss. Nobody knows how many of those packets passed before the
-	 * ring was attached for the first time, so the gap says at least one.
+	 * the oldest packet is a later one, the first poll declares a loss. KNOWN: the ring had packet SEQUENCE, or an earlier one,
+	 * when it was attached for the first time. If not, nobody knows how many of the lost packets passed before that, so the
+	 * gap says at least one.
 	 */
-	bool unseen;
+	bool unseen, known;
 };
 #define RING_SUMMED_MAX 128u
 
@@ -240,8 +241,8 @@ struct ring_proof {
 struct ring_restart {
 	bool pending;
 	bool at_least; /* the number of lost packets is known modulo 65,536 only */
-	/* Each gap from packet UNSEEN_FROM on is one of at least one packet (struct ring_resume), also after a rewind. */
-	bool unseen;
+	/* No byte of the ring was copied before a gap from packet UNSEEN_FROM on (struct ring_resume), also after a rewind. */
+	bool unseen, known;
 	uint64_t unseen_from;
 };
 
