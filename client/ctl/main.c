@@ -30,6 +30,7 @@ static int (*const verbs[VERBS])(const struct ctl *ctl, int argc, char **argv) =
 	[VERB_THREADS] = cmd_threads,
 	[VERB_WHY] = cmd_why,
 	[VERB_DIFF] = cmd_diff,
+	[VERB_SQL] = cmd_sql,
 	[VERB_EXPORT] = cmd_export,
 	[VERB_BUNDLE] = cmd_bundle,
 	[VERB_VIEW] = cmd_view,

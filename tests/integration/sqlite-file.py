@@ -7,6 +7,7 @@ directory of several streams, a log of s-expressions, a hostile trace, and damag
 """
 
 import collections
+import csv
 import json
 import lzma
 import os
@@ -569,6 +570,129 @@ class Files(Case):
         self.assertEqual(self.rows(db, names), self.rows(wanted, names))
         for view, columns in (("lives", 11), ("relations", 5), ("waits", 6), ("running", 3), ("last_values", 5), ("finals", 2)):
             self.assertEqual(len(db.execute(f"SELECT * FROM {view} LIMIT 1").description), columns)
+
+
+def recipes():
+    """Return the queries of docs/recipes.md."""
+    with open(os.path.join(ROOT, "docs", "recipes.md"), encoding="utf-8") as file:
+        return re.findall(r"```sql\n(.*?)\n```", file.read(), re.S)
+
+
+class Sql(Case):
+    def table(self, rows):
+        """Return ROWS as a table has them, cell by cell; no cell of these has a blank."""
+        return [["-" if cell is None else str(cell) for cell in row] for row in rows]
+
+    def test_answers(self):
+        """Each query of the man page and of the recipes gives what SQLite makes of the exported file, as a table, as CSV and as JSON."""
+        asked = [sql for _, sql in queries()] + recipes()
+        answered = set()
+        for name in "eio", "killed", "small":
+            damaged = 3 if name == "killed" else 0
+            self.own(name)
+            run(MPROFCTL, "export", name, "--to", "sqlite", code=damaged)
+            db = sqlite3.connect(name + ".db")
+            for sql in asked:
+                cursor = db.execute(sql)
+                heads, rows = [column[0] for column in cursor.description], [list(row) for row in cursor]
+                answered |= {sql} if rows else set()
+                with self.subTest(sql, trace=name):
+                    got = json.loads(run(MPROFCTL, "--json", "sql", name, sql, code=damaged).stdout)
+                    self.assertEqual((got["columns"], got["rows"]), (heads, rows))
+            got = run(MPROFCTL, "sql", "--csv", name, "SELECT * FROM threads", code=damaged, text=True).stdout
+            rows = db.execute("SELECT * FROM threads").fetchall()
+            plain = [["" if cell is None else str(cell) for cell in row] for row in rows]
+            self.assertEqual([[cell.removeprefix("'") for cell in row] for row in csv.reader(got.splitlines())][1:], plain)
+            got = run(MPROFCTL, "sql", name, "SELECT activation, thread, NULL, end_ns FROM activations", code=damaged, text=True).stdout.splitlines()
+            rows = db.execute("SELECT activation, thread, NULL, end_ns FROM activations").fetchall()
+            self.assertEqual([line.split() for line in got], [["activation", "thread", "NULL", "end_ns"], *self.table(rows)])
+            db.close()
+        self.assertEqual([sql for sql in recipes() if sql not in answered and "durations" not in sql], [])
+
+    def test_long(self):
+        """Rows behind those that give the widths are printed, too, and a longer cell there is whole."""
+        self.own("eio")
+        numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) "
+        got = run(MPROFCTL, "sql", "eio", numbers + "SELECT i, CASE i WHEN 4000 THEN printf('%.500c', 'x') END AS t FROM n", text=True).stdout
+        lines = got.splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["i", *map(str, range(1, 5001))])
+        self.assertEqual(lines[4000].split()[1], "x" * 500)
+        self.assertEqual({len(line) for line in lines[2:900]}, {len(lines[0])})
+
+    def test_texts(self):
+        """A guest's text moves no cursor, and a spreadsheet runs no formula."""
+        self.write("odd", packet(0, event(10, 0, -1, 1, b"\1"), event(11, 5, 1, b"=\x1b[31m\xff\0")))
+        got = run(MPROFCTL, "sql", "odd", "SELECT text, 9e999, -9e999, 0.5 FROM labels").stdout
+        self.assertIn(rb"=\x1b[31m\xff    Inf    -Inf  0.5", got)
+        got = run(MPROFCTL, "sql", "--csv", "odd", "SELECT text, 1 FROM labels").stdout
+        self.assertEqual(got, b'"text","1"\r\n"\'=\x1b[31m\xef\xbf\xbd",1\r\n')
+        got = json.loads(run(MPROFCTL, "sql", "--json", "odd", "SELECT text, 9e999, 9007199254740993, NULL, 0.5 FROM labels").stdout)
+        self.assertEqual(got["rows"], [["=\x1b[31m\ufffd", "Inf", 9007199254740993, None, 0.5]])
+
+    def test_period(self):
+        self.own("eio")
+        whole = json.loads(run(MPROFCTL, "sql", "--json", "eio", "SELECT events, first_ns FROM streams").stdout)["rows"][0]
+        part = json.loads(run(MPROFCTL, "sql", "--json", "eio", "SELECT events, first_ns FROM streams", "--from", "+5ms").stdout)["rows"][0]
+        self.assertLess(part[0], whole[0])
+        self.assertGreaterEqual(part[1], whole[1] + 5_000_000)
+
+    def test_reads_only(self):
+        """Each other statement is refused with one sentence, and no file appears."""
+        self.own("eio")
+        only = "a query can only read"
+        for sql, said in (
+            ("ATTACH 'other.db' AS other", only),
+            ("VACUUM INTO 'other.db'", only),
+            ("CREATE TABLE t (a)", only),
+            ("CREATE TEMP TABLE t (a)", only),
+            ("INSERT INTO labels SELECT * FROM labels", only),
+            ("DELETE FROM labels", only),
+            ("DROP VIEW waits", only),
+            ("PRAGMA journal_mode = WAL", only),
+            ("PRAGMA writable_schema = 1", only),
+            ("BEGIN", only),
+            ("SELECT load_extension('./x')", only),
+            ("SELECT 1; DELETE FROM labels", 'another one, "DELETE FROM labels"'),
+            ("SELECT absent FROM labels", 'at "absent FROM labels": no such column'),
+            ("SELECT * FROM absent", "no such table: absent"),
+            ("SELCT", "syntax error"),
+            ("  -- none", "the query is empty"),
+            ("", "the query is empty"),
+        ):
+            with self.subTest(sql):
+                done = run(MPROFCTL, "sql", "eio", sql, code=2, text=True)
+                self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 2))
+                self.assertIn(said, done.stderr)
+        for line, said in (
+            ([], "needs a trace and a query"),
+            (["eio"], "a query is missing"),
+            (["--schema", "eio", "SELECT 1"], "takes no trace"),
+            (["--csv", "--json", "eio", "SELECT 1"], "give one"),
+        ):
+            self.assertIn(said, run(MPROFCTL, "sql", *line, code=2, text=True).stderr)
+        self.assertEqual(os.listdir(), ["eio"])
+        self.assertIn(b"text", run(MPROFCTL, "sql", "eio", "PRAGMA table_info(labels)").stdout)
+        self.assertIn(b"labels_by_thread", run(MPROFCTL, "sql", "eio", "EXPLAIN QUERY PLAN SELECT * FROM labels WHERE thread = 1").stdout)
+        schema = run(MPROFCTL, "sql", "--schema", text=True).stdout
+        sqlite3.connect(":memory:").executescript(schema)
+
+    def test_failures(self):
+        """No room for the tables, a reader that goes, an output that is full, no trace."""
+        self.own("small")
+        limited = ["sh", "-c", 'ulimit -f 64; trap "" XFSZ; exec "$@"', "-", MPROFCTL, "sql", "small", "SELECT 1"]
+        done = subprocess.run(limited, capture_output=True, timeout=300)
+        self.assertEqual((done.returncode, b"cannot write the trace's tables" in done.stderr), (1, True), done.stderr)
+        endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+        for options in [], ["--csv"], ["--json"]:
+            with subprocess.Popen([MPROFCTL, "sql", *options, "small", endless], stdout=subprocess.PIPE) as process:
+                process.stdout.readline()
+                process.stdout.close()
+                self.assertEqual(process.wait(300), 0)
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([MPROFCTL, "sql", *options, "small", "SELECT 1"], stdout=full, stderr=subprocess.PIPE, timeout=300)
+            self.assertEqual((done.returncode, b"No space left" in done.stderr), (1, True), done.stderr)
+        run(MPROFCTL, "sql", "file:none", "SELECT 1", code=4)
+        self.assertEqual(os.listdir(), ["small"])
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ static int64_t ask(int fd, const char *sql)
 	int64_t n = -1;
 
 	CHECK_EQ_INT(database_file_init(&file, fd), 0);
-	CHECK_EQ_INT(database_file_open(&file, &db), SQLITE_OK);
+	CHECK_EQ_INT(database_file_open(&file, true, &db), SQLITE_OK);
 	CHECK_EQ_INT(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
 	if (sqlite3_step(statement) == SQLITE_ROW)
 		n = sqlite3_column_int64(statement, 0);

@@ -159,11 +159,8 @@ void table_add_json(struct table *t, const json_t *value)
 		table_add(t, json_string_value(value));
 }
 
-/*
- * Return the number of characters in S, valid UTF-8. All bytes count except continuation bytes
- * (10xxxxxx).
- */
-static int width(const char *s)
+/* All bytes count except continuation bytes (10xxxxxx). */
+int text_width(const char *s)
 {
 	int n = 0;
 
@@ -176,7 +173,7 @@ static void print_cell(const struct table *t, size_t cell, int wide)
 {
 	size_t column = cell % t->columns;
 	bool last = column + 1 == t->columns;
-	int pad = wide - width(t->text[cell]);
+	int pad = wide - text_width(t->text[cell]);
 
 	if (t->right[column])
 		printf("%*s%s", pad, "", t->text[cell]);
@@ -202,8 +199,8 @@ int table_print(const struct table *t)
 	if (t->failed)
 		return say_memory();
 	for (size_t i = 0; i < t->cells; i++)
-		if (width(t->text[i]) > widths[i % t->columns])
-			widths[i % t->columns] = width(t->text[i]);
+		if (text_width(t->text[i]) > widths[i % t->columns])
+			widths[i % t->columns] = text_width(t->text[i]);
 	for (size_t i = 0; i < t->cells; i++)
 		print_cell(t, i, widths[i % t->columns]);
 	return stdout_verdict();

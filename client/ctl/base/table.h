@@ -63,6 +63,9 @@ void bytes_text(uint64_t bytes, char *buf, size_t size);
  */
 void time_text(const char *time, struct wall_zone *zone, char *buf, size_t size);
 
+/* Return the number of characters in TEXT, valid UTF-8. */
+int text_width(const char *text);
+
 /* Flush standard output. Return an exit code: CTL_OK if all that was printed so far was written. */
 int stdout_verdict(void);
 /* Print an answer as JSON on standard output. Return an exit code. */

@@ -257,7 +257,9 @@ void database_file_deinit(struct database_file *f)
 	f->system = NULL;
 }
 
-int database_file_open(struct database_file *f, sqlite3 **db)
+int database_file_open(struct database_file *f, bool read, sqlite3 **db)
 {
-	return sqlite3_open_v2("trace", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, f->name);
+	int flags = read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+
+	return sqlite3_open_v2("trace", db, flags | SQLITE_OPEN_NOMUTEX, f->name);
 }

@@ -10,6 +10,7 @@
 #define CTL_DATABASE_FILE_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 
 struct database_file {
 	sqlite3_vfs vfs; /* registered under NAME while SYSTEM is not NULL */
@@ -20,15 +21,15 @@ struct database_file {
 };
 
 /*
- * Register the file system of the empty regular file FD. F must not move until
+ * Register the file system of the regular file FD. F must not move until
  * database_file_deinit(). Return 0 or -ENOMEM.
  */
 int database_file_init(struct database_file *f, int fd);
 /* Unregister the file system. Its database is closed. */
 void database_file_deinit(struct database_file *f);
 /*
- * Open the database. Return 0 or a code of SQLite. The caller closes *DB in any case.
+ * Open the database, to write it if the file is empty, or to READ it. Return 0 or a code of SQLite. The caller closes *DB in any case.
  */
-int database_file_open(struct database_file *f, sqlite3 **db);
+int database_file_open(struct database_file *f, bool read, sqlite3 **db);
 
 #endif

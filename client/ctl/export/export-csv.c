@@ -1,93 +1,27 @@
-/*
- * This file writes events as comma-separated values (RFC 4180): a row of headings and a row for
- * each event.
- *
- * Spreadsheets take a cell that begins with =, +, - or @ for a formula and run it. So a guest could
- * attack a person who opens a file with the guest's labels. An apostrophe is therefore written in
- * front of such a text. An apostrophe is also written in front of a text that begins with an
- * apostrophe. So a reader gets the recorded texts by removing one apostrophe from each text that
- * begins with an apostrophe.
- */
+/* This file writes events as comma-separated values (RFC 4180): a row of headings and a row for each event. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "csv-text.h"
 #include "digits.h"
 #include "exporter.h"
 
-#define PIECE	    8192u
-#define FIXED_MAX   160u
-#define REPLACEMENT "\xef\xbf\xbd"
+#define FIXED_MAX 160u
 
 struct csv_state {
 	struct writer *out;   /* output; borrowed */
 	char *const *streams; /* names of the streams; borrowed; NULL for a single stream */
 };
 
-/*
- * Return true if a spreadsheet may take TEXT for a formula. Some spreadsheets also interpret the
- * full-width forms of the signs =, +, - and @.
- */
-static bool is_risky(const char *text, size_t len)
-{
-	static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
-
-	if (len && memchr("=+-@'\t\r\n", text[0], 8))
-		return true;
-	for (size_t i = 0; i < 4; i++)
-		if (len >= 3 && memcmp(text, wide[i], 3) == 0)
-			return true;
-	return false;
-}
-
-/*
- * Return the number of bytes of the UTF-8 character at TEXT, or 0 if the bytes are no valid
- * character.
- */
-static size_t character(const char *text, size_t len)
-{
-	for (size_t n = 1; n <= 4 && n <= len; n++)
-		if (mprof_text_is_utf8(text, n))
-			return n;
-	return 0;
-}
-
-/*
- * Write a text between the quotes of a cell: double each quote, and replace each invalid byte by
- * U+FFFD. VALID: the text is valid UTF-8.
- */
-static void put_inside(struct writer *w, const char *text, size_t len, bool valid)
-{
-	size_t i = 0, n;
-
-	while (i < len && !w->error) {
-		size_t stop = len - i < PIECE ? len : i + PIECE, used = 0;
-		char *out = writer_room(w, 3 * (PIECE + 4));
-
-		while (i < stop) {
-			n = valid ? 1 : character(text + i, len - i);
-			if (text[i] == '"')
-				out[used++] = '"';
-			memcpy(out + used, n ? text + i : REPLACEMENT, n ? n : 3);
-			used += n ? n : 3;
-			i += n ? n : 1;
-		}
-		writer_advance(w, used);
-	}
-}
-
-/*
- * Write a text as a cell. If HEX is set, write a second cell: the text's bytes in hexadecimal if
- * the text is not valid UTF-8, else nothing.
- */
+/* Write a text as a cell, and a second cell if HEX is set: the text's bytes in hexadecimal if it is not valid UTF-8, else nothing. */
 static void put_text(struct writer *w, const char *text, size_t len, bool hex)
 {
 	static const char digits[] = "0123456789abcdef";
 	bool valid = mprof_text_is_utf8(text, len);
 
-	writer_put(w, is_risky(text, len) ? "\"'" : "\"", is_risky(text, len) ? 2 : 1);
-	put_inside(w, text, len, valid);
-	writer_put(w, "\",", hex ? 2 : 1);
+	csv_text_put(w, text, len);
+	writer_put(w, ",", hex);
 	for (size_t i = 0; hex && !valid && i < len && !w->error; i++) {
 		char *out = writer_room(w, 2);
 

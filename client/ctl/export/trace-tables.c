@@ -123,7 +123,7 @@ int trace_tables_init(struct trace_tables *t, int fd)
 	r = database_file_init(&t->file, fd);
 	if (r)
 		return r;
-	code = database_file_open(&t->file, &t->db);
+	code = database_file_open(&t->file, false, &t->db);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(t->db, TABLES_BEGIN, NULL, NULL, NULL);
 	r = code == SQLITE_OK ? run(t, sqlite_tables, sizeof(sqlite_tables)) : error_of(t, code);

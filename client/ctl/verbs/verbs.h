@@ -18,6 +18,7 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv);
 int cmd_complete(const struct ctl *ctl, int argc, char **argv);
 int cmd_diff(const struct ctl *ctl, int argc, char **argv);
 int cmd_view(const struct ctl *ctl, int argc, char **argv);
+int cmd_sql(const struct ctl *ctl, int argc, char **argv);
 int cmd_why(const struct ctl *ctl, int argc, char **argv);
 int cmd_bundle(const struct ctl *ctl, int argc, char **argv);
 int cmd_export(const struct ctl *ctl, int argc, char **argv);
