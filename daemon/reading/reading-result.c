@@ -123,6 +123,11 @@ static bool take_section(const struct mprof_reading_section *s, uint32_t *cuts, 
 		return take_tail(s, cuts, r);
 	case MPROF_READING_DAMAGE:
 		return take_damage(s, r);
+	case MPROF_READING_MAIN_FAILED:
+		if (r->main_failed)
+			return false;
+		r->main_failed = true;
+		return s->bytes == 0;
 	default:
 		return true;
 	}
@@ -139,7 +144,8 @@ bool reading_result_take(const uint8_t *p, size_t bytes, struct reading_result *
 	while (ok && mprof_reading_next(p, bytes, &at, &section))
 		ok = take_section(&section, &cuts, result);
 	ok = ok && at == bytes &&
-	     !(*result->failure && (*result->cause || *result->sentence || *result->last || *result->exception));
+	     !(*result->failure &&
+	       (*result->cause || *result->sentence || *result->last || *result->exception || result->main_failed));
 	if (!ok)
 		reading_result_deinit(result);
 	return ok;

@@ -37,11 +37,12 @@ struct reading_result {
 	char last[MPROF_READING_LAST_MAX + 1];
 	char exception[MPROF_READING_EXCEPTION_MAX + 1];
 	char failure[MPROF_READING_FAILURE_MAX + 1]; /* why the capture could not be read; "" = it was */
-	bool damage_known;			     /* the next three are set */
-	uint64_t damages;			     /* damaged places in the bytes that were read */
-	uint64_t skipped;			     /* bytes that were skipped there */
-	uint64_t unproven;			     /* events behind them, to the ends of their packets */
-	struct reading_tail *tails;		     /* owned */
+	bool main_failed;	    /* the guest's main thread failed; EXCEPTION is why, "" = without a text */
+	bool damage_known;	    /* the next three are set */
+	uint64_t damages;	    /* damaged places in the bytes that were read */
+	uint64_t skipped;	    /* bytes that were skipped there */
+	uint64_t unproven;	    /* events behind them, to the ends of their packets */
+	struct reading_tail *tails; /* owned */
 	uint32_t n_tails;
 };
 

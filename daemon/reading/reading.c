@@ -18,7 +18,8 @@
 #include <mprof/explanation.h>
 #include <mprof/reading.h>
 
-#define READ_FIRST (1u << 20) /* bytes of a stream that are read first */
+#define READ_FIRST  (1u << 20) /* bytes of a stream that are read first */
+#define MAIN_THREAD 0
 
 struct stream {
 	uint8_t *bytes;
@@ -27,6 +28,7 @@ struct stream {
 	bool has;
 	uint64_t lost; /* packets that the model was told of */
 	bool broken;   /* bytes before EVENT were skipped */
+	bool is_ours;  /* its recorder declares itself as this project's, so thread 0 is the main thread */
 };
 
 struct reading {
@@ -34,13 +36,16 @@ struct reading {
 	uint32_t n;
 	struct mprof_model *model;
 	uint64_t events, damages;
-	char exception[MPROF_READING_EXCEPTION_MAX + 1]; /* text of the last `fails` so far */
+	bool main_known;				 /* an event has resolved thread 0, or made it one of many */
+	bool main_failed;				 /* that event was a `fails` of the main thread */
+	char exception[MPROF_READING_EXCEPTION_MAX + 1]; /* text of that `fails`, else of the last one so far */
 };
 
 struct texts {
 	char cause[MPROF_READING_CAUSE_MAX + 1], sentence[MPROF_READING_SENTENCE_MAX + 1];
 	char last[MPROF_READING_LAST_MAX + 1], exception[MPROF_READING_EXCEPTION_MAX + 1];
 	char failure[MPROF_READING_FAILURE_MAX + 1];
+	bool main_failed;
 	bool read; /* the numbers of damage are known */
 	uint64_t damage[3];
 };
@@ -97,7 +102,7 @@ static size_t put_damage(uint8_t *out, size_t n, const struct texts *t)
 
 static int answer(int out, const struct texts *t)
 {
-	uint8_t bytes[sizeof(*t) + MPROF_READING_HEADER_BYTES + 6 * MPROF_READING_SECTION_BYTES];
+	uint8_t bytes[sizeof(*t) + MPROF_READING_HEADER_BYTES + 7 * MPROF_READING_SECTION_BYTES];
 	size_t n = MPROF_READING_HEADER_BYTES;
 
 	mprof_reading_begin(bytes);
@@ -108,6 +113,10 @@ static int answer(int out, const struct texts *t)
 	n = put(bytes, n, MPROF_READING_EXCEPTION, t->exception);
 	if (t->read)
 		n = put_damage(bytes, n, t);
+	if (t->main_failed) {
+		mprof_reading_section(bytes + n, MPROF_READING_MAIN_FAILED, 0);
+		n += MPROF_READING_SECTION_BYTES;
+	}
 	return write_all(out, bytes, n);
 }
 
@@ -188,13 +197,31 @@ static bool next(struct reading *r, struct stream *s)
 	return status == MPROF_OK || status == MPROF_END;
 }
 
-/* Note the text of E, if it is a `fails`: made printable, and cut if it is long. */
-static void note_exception(struct reading *r, const struct mprof_raw_event *e)
+/*
+ * Note whether E, an event of S, resolves the main thread. Only the first such event counts: a thread is resolved once.
+ * A thread 0 that another thread creates is none that the program began with.
+ */
+static void note_main(struct reading *r, struct stream *s, const struct mprof_raw_event *e)
+{
+	if (mprof_event_is_recorder(e))
+		s->is_ours = (e->number & 0xffff) == (MPROF_DIALECT_MPROF | MPROF_DIALECT_VERSION << 8);
+	if (!s->is_ours || r->main_known)
+		return;
+	r->main_failed = e->id == MPROF_EVENT_fails && e->number == MAIN_THREAD;
+	r->main_known = r->main_failed || (e->id == MPROF_EVENT_fulfills && e->number == MAIN_THREAD) ||
+			(e->id == MPROF_EVENT_becomes && e->context == MAIN_THREAD) ||
+			(e->id == MPROF_EVENT_creates && e->number == MAIN_THREAD && e->context != MPROF_THREAD_NONE);
+}
+
+/* Note the text of E, if it is a `fails`: made printable, and cut if it is long. That of the main thread stays. */
+static void note_exception(struct reading *r, struct stream *s, const struct mprof_raw_event *e)
 {
 	const char *text = e->text;
 	size_t left = e->text_bytes, n;
+	bool failed = r->main_failed;
 
-	if (e->id != MPROF_EVENT_fails || !text)
+	note_main(r, s, e);
+	if (e->id != MPROF_EVENT_fails || !text || failed)
 		return;
 	n = mprof_text_show(r->exception, sizeof(r->exception) - 1, &text, &left);
 	r->exception[n] = '\0';
@@ -211,7 +238,7 @@ static bool add(struct reading *r, uint32_t i)
 	s->lost = lost;
 	s->broken = false;
 	r->events += mprof_event_is_program(&s->event.raw);
-	note_exception(r, &s->event.raw);
+	note_exception(r, s, &s->event.raw);
 	return mprof_model_add(r->model, i, &s->event.raw) == MPROF_OK && next(r, s);
 }
 
@@ -316,6 +343,19 @@ static bool tell_last(const struct reading *r, struct mprof_explanation *e, stru
 	return true;
 }
 
+/* If the main thread failed, that is why the program ended: the sentence begins with it, whatever else waits. */
+static void tell_main(const struct reading *r, struct texts *t)
+{
+	static const char said[] = "the main thread failed";
+
+	if (!r->main_failed)
+		return;
+	append(t->sentence, sizeof(t->sentence), said, sizeof(said) - 1);
+	if (*r->exception)
+		append(t->sentence, sizeof(t->sentence), ": ", 2);
+	append(t->sentence, sizeof(t->sentence), r->exception, strlen(r->exception));
+}
+
 static bool describe(const struct reading *r, const struct mprof_model_view *view, struct texts *t)
 {
 	struct mprof_why *why = mprof_why_new(view);
@@ -323,11 +363,12 @@ static bool describe(const struct reading *r, const struct mprof_model_view *vie
 	struct mprof_cause cause;
 	bool ok = e && mprof_cause_find(view, why, &cause) == MPROF_OK && tell_last(r, e, t);
 
+	tell_main(r, t);
 	if (ok && cause.kind != MPROF_CAUSE_NONE)
 		memcpy(t->cause, cause.text, cause.bytes + 1);
 	if (ok && cause.kind != MPROF_CAUSE_NONE && cause.kind != MPROF_CAUSE_LAST)
 		ok = tell_why(e, cause.thread, t);
-	else if (ok)
+	else if (ok && !r->main_failed)
 		append(t->sentence, sizeof(t->sentence), t->last, strlen(t->last));
 	mprof_explanation_free(e);
 	mprof_why_free(why);
@@ -390,6 +431,7 @@ int reading_run(int in, int out)
 		append(t.failure, sizeof(t.failure), failure, strlen(failure));
 	} else {
 		append(t.exception, sizeof(t.exception), r->exception, strlen(r->exception));
+		t.main_failed = r->main_failed;
 		note_damage(r, &t);
 	}
 	reading_free(r);

@@ -13,7 +13,7 @@
 #include <mprof/bytes.h>
 
 #define MPROF_READING_MAGIC	    0x7264706du /* "mpdr" */
-#define MPROF_READING_VERSION	    2u
+#define MPROF_READING_VERSION	    3u
 #define MPROF_READING_HEADER_BYTES  8u	       /* magic (32 bits), version (32 bits) */
 #define MPROF_READING_SECTION_BYTES 8u	       /* kind (32 bits), bytes of the content (32 bits) */
 #define MPROF_READING_BYTES_MAX	    (2u << 20) /* of a whole reading */
@@ -23,9 +23,10 @@ enum mprof_reading_kind {
 	MPROF_READING_CAUSE,	   /* text of struct mprof_cause: any bytes but 0 */
 	MPROF_READING_SENTENCE,	   /* text: the cause in words */
 	MPROF_READING_LAST,	   /* text: what ran last */
-	MPROF_READING_EXCEPTION,   /* text of the last event `fails` */
+	MPROF_READING_EXCEPTION,   /* text by which the main thread failed, else of the last event `fails` */
 	MPROF_READING_TAIL,	   /* the end of one stream's tail */
 	MPROF_READING_DAMAGE,	   /* damage in the bytes that were read */
+	MPROF_READING_MAIN_FAILED, /* without content: the main thread failed */
 };
 
 /* Bytes of the texts at most. */

@@ -103,6 +103,28 @@ class Readings(daemons.Case):
         self.assertEqual(self.captures(d), [capture])
         self.assertEqual(self.metrics(d), {"total": 0, "failed_total": 0, "refused_total": 0, "waiting": 0, "seconds_total": 0, "cache_bytes": kept})
 
+    def test_main_thread(self):
+        """If the main thread failed, the cause begins with that, and with its exception, whatever failed later. Thread 0 is the main thread if
+        the recorder says that it is this project's."""
+        declared = struct.pack("<QBHBBBH", 1_000_000, 14, 4, 5, 1, 1, 0)
+        fails = struct.pack("<QBqq", 1_000_004, FAILS, 1, 0) + b'Failure("\x1b[31mno route")\0'
+        shown = 'Failure("\\x1b[31mno route")'
+        for name, before, exception in (("ours", declared, shown), ("other", b"", "Not_found")):
+            with self.subTest(name):
+                os.makedirs(name)
+                os.chdir(name)
+                d = self.serve(b"Not_found", damage=lambda events, before=before: before + events[:-35] + fails + events[-35:])
+                if sanitized():
+                    return
+                d.wait(lambda: self.captures(d)[0]["sentence"])
+                (capture,) = self.captures(d)
+                self.assertEqual(capture["exception"], exception)
+                first = capture["sentence"].split("\n")[0]
+                self.assertEqual(first == f"the main thread failed: {shown}", name == "ours", first)
+                self.assertEqual("the main thread failed" in self.ctl(d, "captures"), name == "ours")
+                d.stop()
+                os.chdir("..")
+
     def test_damage(self):
         """The guest wrote bytes that cannot be decoded. They are proven, so they are served, and the reader counts them."""
         d = self.serve(b"Not_found", damage=lambda events: events[:8] + b"\xfe" + events[9:])

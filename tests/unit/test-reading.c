@@ -104,6 +104,29 @@ static void test_damage(void)
 	CHECK(!take(&r));
 }
 
+/* The main thread failed: a section without content, at most once, and not beside a failure of the reader. */
+static void test_main_failed(void)
+{
+	struct reading_result r;
+
+	begin();
+	add_text(MPROF_READING_EXCEPTION, "Not_found");
+	CHECK(take(&r) && !r.main_failed);
+	add(MPROF_READING_MAIN_FAILED, "", 0);
+	CHECK(take(&r) && r.main_failed);
+	CHECK_EQ_STR(r.exception, "Not_found");
+	add(MPROF_READING_MAIN_FAILED, "", 0);
+	CHECK(!take(&r));
+	begin();
+	add(MPROF_READING_MAIN_FAILED, "x", 1);
+	CHECK(!take(&r));
+	begin();
+	add(MPROF_READING_MAIN_FAILED, "", 0);
+	CHECK(take(&r) && r.main_failed); /* an exception without a text */
+	add_text(MPROF_READING_FAILURE, "a failure");
+	CHECK(!take(&r));
+}
+
 static void test_refused(void)
 {
 	struct reading_result r;
@@ -247,6 +270,7 @@ int main(void)
 {
 	CHECK_RUN(test_accepted);
 	CHECK_RUN(test_damage);
+	CHECK_RUN(test_main_failed);
 	CHECK_RUN(test_refused);
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_many_tails);

@@ -51,12 +51,13 @@ export function firstLine(sentence) {
 
 /**
  * Return words on how a capture ended, as far as the server's reader knows: the first line of why, the text of the
- * last exception, and why the reader could not read it. MORE are further words. At most MOST characters.
+ * exception unless that line has it, and why the reader could not read it. MORE are further words. At most MOST characters.
  */
 export function reason({exception, sentence, failure}, most, ...more) {
+	const why = firstLine(sentence);
 	const words = [
-		firstLine(sentence),
-		exception ? `exception: ${exception}` : null,
+		why,
+		exception && !why?.includes(exception) ? `exception: ${exception}` : null,
 		failure ? `its cause is not known: ${failure}` : null,
 		...more,
 	];
