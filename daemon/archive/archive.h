@@ -104,6 +104,9 @@ struct archive_gap {
 	uint64_t mono;
 };
 
+/* The kind of a capture whose end waits for the reader (unread.c). */
+#define ARCHIVE_UNREAD "unread"
+
 struct archive_capture {
 	int64_t id;
 	int64_t run;

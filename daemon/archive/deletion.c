@@ -14,7 +14,7 @@ const char *deletion_reason_name(enum deletion_reason reason)
 	static const char *const names[DELETION_REASONS] = {
 		[DELETION_AGE] = "age",		[DELETION_QUOTA] = "quota",   [DELETION_DISK] = "disk",
 		[DELETION_REQUEST] = "request", [DELETION_DAMAGE] = "damage", [DELETION_UNFINISHED] = "unfinished",
-		[DELETION_EMPTY] = "empty",	[DELETION_UNSENT] = "unsent",
+		[DELETION_EMPTY] = "empty",	[DELETION_UNSENT] = "unsent", [DELETION_POLICY] = "policy",
 	};
 
 	return names[reason];

@@ -24,6 +24,7 @@ enum deletion_reason {
 	DELETION_UNFINISHED, /* the daemon ended while it was written */
 	DELETION_EMPTY,	     /* a run of which nothing is archived any more, or never was */
 	DELETION_UNSENT,     /* rows of the outbox, because the configuration names no hub any more */
+	DELETION_POLICY,     /* a capture of the kind `unread` that is no crash */
 	DELETION_REASONS,
 };
 

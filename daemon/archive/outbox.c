@@ -84,13 +84,19 @@ static int64_t urgency_of(const char *kind)
 	return strcmp(kind, "crash") == 0 || strcmp(kind, "watchdog") == 0 ? 0 : 1;
 }
 
+/* Return whether a capture of KIND is not sent yet, because the reader has not looked at it. */
+static bool is_unread(const char *kind)
+{
+	return strcmp(kind, ARCHIVE_UNREAD) == 0;
+}
+
 int outbox_add_capture(struct archive_writer *w, const struct archive_capture *capture)
 {
 	enum archive_send send;
 	int64_t run;
 	int r;
 
-	if (!w->send)
+	if (!w->send || is_unread(capture->kind))
 		return 0;
 	r = send_of(w, STATEMENT_NAME_OF_RUN, capture->run, &send, &run);
 	if (r != 0 || send == ARCHIVE_SEND_NOTHING)
@@ -135,7 +141,7 @@ static int send_again(struct archive_writer *w, sqlite3_stmt *s)
 	int64_t run;
 	int r = send_of(w, STATEMENT_NAME_OF_RUN, sqlite3_column_int64(s, 1), &send, &run);
 
-	if (r != 0 || send == ARCHIVE_SEND_NOTHING)
+	if (r != 0 || send == ARCHIVE_SEND_NOTHING || is_unread(column_string(s, 2)))
 		return r;
 	return WRITER_RUN(w, STATEMENT_OUTBOX_CAPTURE, 1, urgency, sqlite3_column_int64(s, 3), run, id);
 }

@@ -76,30 +76,38 @@ static int list_streams(struct enforcement *e)
 	return r;
 }
 
+int packet_copied(struct archive_writer *w, int64_t stream, int64_t sequence, struct archive_end *end)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, STATEMENT_PACKET_ROWS, VALUES(stream, sequence), &s);
+
+	*end = (struct archive_end){0};
+	if (!s)
+		return r;
+	while (end->offset == 0 && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
+		r = writer_row_end(w, sqlite3_column_int64(s, 0), end);
+		if (r == ARCHIVE_E_DAMAGED)
+			r = 0;
+		if (r != 0)
+			return r;
+	}
+	return r == STATEMENT_ROW ? 0 : r;
+}
+
 /*
  * Set H's age and real to the time when the last proven byte of its packet was copied, or to 0 if no byte is
  * proven.
  */
 static int packet_age(struct archive_writer *w, struct head *h)
 {
-	const int64_t stream = h->stream, sequence = (int64_t)h->sequence;
-	struct archive_end end = {0};
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->store.statements, STATEMENT_PACKET_ROWS, VALUES(stream, sequence), &s);
+	struct archive_end end;
+	int r = packet_copied(w, h->stream, (int64_t)h->sequence, &end);
 
-	if (!s)
+	if (r != 0)
 		return r;
-	while (end.offset == 0 && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
-		r = writer_row_end(w, sqlite3_column_int64(s, 0), &end);
-		/* The age of a damaged row is the time that the row has, right or wrong. */
-		if (r == ARCHIVE_E_DAMAGED)
-			r = 0;
-		if (r != 0)
-			return r;
-	}
 	h->real = end.real;
 	h->age = end.offset ? age_at(&w->age, (int64_t)end.mono, (int64_t)end.real) : 0;
-	return r == STATEMENT_ROW ? 0 : r;
+	return 0;
 }
 
 /* Find the stream's oldest packet, from FROM on, that may be deleted, and store it in *H. */
@@ -196,22 +204,32 @@ static struct head *oldest_head(const struct enforcement *e)
 	return oldest;
 }
 
-static int delete_packet(struct enforcement *e, struct head *h)
+int packet_delete(struct archive_writer *w, int64_t stream, int64_t sequence, int64_t *bytes, int64_t *complete)
 {
 	int64_t gone = 0;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&e->w->store.statements, STATEMENT_DELETE_PACKET, VALUES(h->stream, (int64_t)h->sequence),
-			      &s);
+	int r = statement_get(&w->store.statements, STATEMENT_DELETE_PACKET, VALUES(stream, sequence), &s);
 
 	if (!s)
 		return r;
-	while ((r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
+	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		gone += sqlite3_column_int64(s, 0);
-		h->gone += sqlite3_column_int64(s, 1);
+		*complete += sqlite3_column_int64(s, 1);
 	}
 	if (r != 0)
 		return r;
-	usage_add(&e->w->usage, h->stream, -gone);
+	usage_add(&w->usage, stream, -gone);
+	*bytes += gone;
+	return 0;
+}
+
+static int delete_packet(struct enforcement *e, struct head *h)
+{
+	int64_t gone = 0;
+	int r = packet_delete(e->w, h->stream, (int64_t)h->sequence, &gone, &h->gone);
+
+	if (r != 0)
+		return r;
 	e->held -= (uint64_t)gone;
 	h->was_cut = true;
 	writer_tally_stream(e->w, h->stream,

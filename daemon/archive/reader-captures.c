@@ -60,6 +60,16 @@ int reader_capture(struct reader *r, int64_t id, reader_capture_call *call, void
 	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
 }
 
+int reader_unread(struct reader *r, int64_t after, unsigned limit, reader_unread_call *call, void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_UNREAD, VALUES(after, (int64_t)limit), &s);
+
+	while (s && rc == 0 && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW)
+		rc = call(context, sqlite3_column_int64(s, 0));
+	return rc;
+}
+
 int reader_context(struct reader *r, int64_t capture, reader_context_call *call, void *context)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

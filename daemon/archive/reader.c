@@ -16,7 +16,7 @@
 #include "outbox-sum.h"
 #include "reader-state.h"
 
-#define READER_VERSION 10 /* newest migration that this program knows */
+#define READER_VERSION 11 /* newest migration that this program knows */
 
 static const char *const sql[S_STATEMENTS] = {
 #define STATEMENT(name, text) [S_##name] = text,

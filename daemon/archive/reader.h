@@ -332,6 +332,12 @@ int reader_captures(struct reader *r, int64_t run, int64_t before, unsigned limi
 		    void *context);
 int reader_capture(struct reader *r, int64_t id, reader_capture_call *call, void *context);
 /*
+ * Call CALL with at most LIMIT captures of the kind `unread` with ids above AFTER, the oldest first. Their runs have ended,
+ * so each has the ranges that it will have.
+ */
+typedef int reader_unread_call(void *context, int64_t capture);
+int reader_unread(struct reader *r, int64_t after, unsigned limit, reader_unread_call *call, void *context);
+/*
  * Pass a capture's context to CALL, BYTES bytes as stored; TEXT is NULL if it has none. The caller
  * checks whether the text is valid JSON.
  */

@@ -154,6 +154,16 @@ int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool
 int lists_check(struct archive_writer *w);
 /* Delete a capture with its ranges and tails. Return as archive_writer_delete_capture(). */
 int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason reason);
+/*
+ * Set *END to the last proven byte of a packet, and when it was copied (quota.c); zeroed if none is proven. A damaged
+ * row tells the time that it has, right or wrong.
+ */
+int packet_copied(struct archive_writer *w, int64_t stream, int64_t sequence, struct archive_end *end);
+/*
+ * Delete the rows of a packet, subtract them from the usage, and add their content bytes to *BYTES, and 1 to *COMPLETE
+ * if the packet was complete. The caller runs SETTLE_STREAM, and tells the outbox.
+ */
+int packet_delete(struct archive_writer *w, int64_t stream, int64_t sequence, int64_t *bytes, int64_t *complete);
 /* Subtract the capture's tails from the usage of their streams, and add their bytes to *BYTES. */
 int tails_subtract(struct archive_writer *w, int64_t capture, uint64_t *bytes);
 

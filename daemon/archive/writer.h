@@ -97,6 +97,17 @@ int archive_writer_change_capture(struct archive_writer *w, const struct archive
  * such capture. Needs no transaction.
  */
 int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
+/*
+ * Decide on a capture of the kind `unread` whose run has ended. CRASHED: it and its run become a crash. Else it is
+ * deleted, with the packets that were copied for it alone; if somebody has changed it, it gets the reason of its run as
+ * its kind. ARCHIVE_E_ABSENT: there is no such capture of this kind. Needs no transaction.
+ */
+int archive_writer_judge(struct archive_writer *w, int64_t capture, bool crashed);
+/*
+ * Decide that captures of the kind `unread` that are older than BEFORE_AGE (age.h) are no crashes: at most LIMIT of
+ * them, the oldest. *DROPPED is their number. Needs no transaction.
+ */
+int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, unsigned limit, unsigned *dropped);
 
 /*
  * Check damage that a reader has reported. CAPTURE 0: bytes of packet SEQUENCE are damaged, or

@@ -197,6 +197,15 @@ static int send_again(struct commit_thread *t, const struct item *item)
 	return archive_writer_send_packets_again(t->w, item->again.stream, item->again.first, item->again.last);
 }
 
+static int judge_capture(struct commit_thread *t, const struct item *item)
+{
+	int r = archive_writer_judge(t->w, item->verdict.capture, item->verdict.crashed);
+
+	if (r == 0)
+		retention_has_reader(&t->retention);
+	return r;
+}
+
 static int write_row(struct commit_thread *t, const struct item *item)
 {
 	switch (item->kind) {
@@ -216,6 +225,8 @@ static int write_row(struct commit_thread *t, const struct item *item)
 		return change_capture(t, item);
 	case ITEM_DELETE:
 		return archive_writer_delete_capture(t->w, item->patch.capture);
+	case ITEM_JUDGE:
+		return judge_capture(t, item);
 	case ITEM_FINISH:
 		return archive_writer_finish_capture(t->w, item->patch.capture);
 	case ITEM_SENT:

@@ -228,6 +228,39 @@ static void on_change(struct control *control, struct control_asker asker, const
 	order->ticket = queue_push(c->queue, item);
 }
 
+/* Handle judge-capture: the reader of mprofd-http has looked at a capture of the kind `unread`. */
+static void on_judge(struct control *control, struct control_asker asker, const struct message *m)
+{
+	struct collector *c = control->collector;
+	uint64_t capture, crashed;
+	struct order *order;
+	struct item *item;
+
+	if (!message_number(m, "capture", &capture) || capture > INT64_MAX || !message_number(m, "crashed", &crashed) ||
+	    crashed > 1) {
+		control_error(control->server, asker, 400, "judge-capture needs capture=NUMBER and crashed=0 or 1");
+		return;
+	}
+	if (c->source && c->source->takes && c->source->takes(c->source, (int64_t)capture)) {
+		control_error(control->server, asker, 503, "the capture is being taken; ask again");
+		return;
+	}
+	order = order_new(control, asker);
+	if (!order)
+		return;
+	item = queue_item(c->queue, NULL, ITEM_JUDGE, 0, false);
+	if (!item) {
+		order_forget(control, order);
+		control_error(control->server, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	item->verdict.capture = (int64_t)capture;
+	item->verdict.crashed = crashed != 0;
+	item->result = &order->result;
+	item->soon = true;
+	order->ticket = queue_push(c->queue, item);
+}
+
 /* Handle a report of damage: queue an item, by which the commit thread checks the place itself. */
 static void on_damaged(struct control *control, struct control_asker asker, const struct message *m)
 {
@@ -531,6 +564,8 @@ static void on_request(void *context, struct control_asker asker, const struct m
 		on_change(control, asker, m, ITEM_PATCH);
 	else if (strcmp(m->verb, "delete-capture") == 0)
 		on_change(control, asker, m, ITEM_DELETE);
+	else if (strcmp(m->verb, "judge-capture") == 0)
+		on_judge(control, asker, m);
 	else if (strcmp(m->verb, "send-again") == 0)
 		on_send_again(control, asker, m);
 	else if (strcmp(m->verb, "sent") == 0)

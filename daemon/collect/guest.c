@@ -106,7 +106,8 @@ static int run_queue(struct guest_shared *shared, struct account *account, const
 
 int guest_report_end(struct guest_shared *shared, const struct archive_resume *resume)
 {
-	const char *reason = resume->captured_as ? resume->captured_as : "ended";
+	const bool is_known = resume->captured_as && strcmp(resume->captured_as, ARCHIVE_UNREAD) != 0;
+	const char *reason = is_known ? resume->captured_as : "ended";
 	const struct archive_run run = {
 		.id = resume->run,
 		.source = resume->source,

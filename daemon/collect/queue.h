@@ -31,6 +31,7 @@ enum item_kind {
 	ITEM_TAIL,    /* piece.chunk and data, the tail of a capture */
 	ITEM_PATCH,   /* patch: change a capture */
 	ITEM_DELETE,  /* patch.capture: delete this capture */
+	ITEM_JUDGE,   /* verdict: what the reader found in a capture of the kind `unread` */
 	ITEM_DAMAGE,  /* damage: the place at which a reader met damage */
 	ITEM_FINISH,  /* patch.capture: this capture is complete, and will not change */
 	ITEM_SENT,    /* sent: a hub has acknowledged a row of the outbox */
@@ -75,7 +76,7 @@ struct item {
 	int64_t stream;		 /* stream of a CHUNK, GAP or TAIL */
 	struct ring_cursor from; /* CHUNK and GAP in a lane: cursor of the ring before the item */
 	/*
-	 * PATCH, DELETE, DAMAGE, SENT and AGAIN: receives 0 or an archive_condition; borrowed until the commit;
+	 * PATCH, DELETE, JUDGE, DAMAGE, SENT and AGAIN: receives 0 or an archive_condition; borrowed until the commit;
 	 * NULL = not wanted
 	 */
 	int *result;
@@ -98,6 +99,10 @@ struct item {
 			char *context;	 /* owned JSON; NULL = no change */
 			int64_t version; /* that the capture must have; -1 = any */
 		} patch;
+		struct {
+			int64_t capture;
+			bool crashed; /* the main thread failed */
+		} verdict;
 		struct {
 			int64_t stream;
 			uint64_t sequence;

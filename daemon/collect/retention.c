@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "log.h"
 #include "space.h"
 
 #define KEEP_NS	     (5 * NS_PER_S)
@@ -29,6 +30,7 @@
 #define DELETE_BATCH 64u
 #define BATCHES_KEEP 16u	     /* batches per call; more packets than a flush adds, even of the smallest */
 #define BATCHES_ROOM 256u	     /* batches per call while nothing can be written */
+#define DROP_MOST    8u		     /* captures that waited for the reader in vain, per call */
 #define PATIENCE_NS  (10 * NS_PER_S) /* time for which deletion waits for readers */
 #define VACUUM_BYTES ((uint64_t)256 << 16)
 
@@ -188,6 +190,34 @@ static void keep_room(struct retention *retention)
 	end_deleting(retention, !more || has_room(retention, want));
 }
 
+/*
+ * Delete captures that have waited too long for the reader of mprofd-http, some at a time. Without one, by the
+ * configuration, nothing waits.
+ */
+static bool drop_unread(struct retention *retention)
+{
+	const uint64_t keep = config_keep_unread(retention->config);
+	unsigned dropped = 0;
+
+	/* age_before() takes 0 for no limit. */
+	if (archive_writer_drop_unread(retention->w, before(retention, keep ? keep : 1), DROP_MOST, &dropped) != 0)
+		return false;
+	if (dropped && keep && !retention->told_unread) {
+		log_warning(
+			"The reader of mprofd-http has not looked at guests that ended in order, so their captures "
+			"are deleted, and nobody knows whether they failed: captures=%u. Is mprofd-http.service on, "
+			"and does it read captures? See keep-unread in mprofd.conf(5)",
+			dropped);
+		retention->told_unread = true;
+	}
+	return dropped == DROP_MOST;
+}
+
+void retention_has_reader(struct retention *retention)
+{
+	retention->told_unread = false;
+}
+
 void retention_run(struct retention *retention)
 {
 	bool more;
@@ -197,7 +227,8 @@ void retention_run(struct retention *retention)
 	retention->scarce = !has_room(retention, config_free_space(retention->config));
 	if (clock_mono() - retention->checked_at < KEEP_NS || !begin_deleting(retention))
 		return;
-	more = keep_quotas(retention);
+	more = drop_unread(retention);
+	more = keep_quotas(retention) || more;
 	end_deleting(retention, !more);
 	if (!more)
 		retention->checked_at = clock_mono();

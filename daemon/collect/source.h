@@ -38,6 +38,11 @@ struct source {
 	struct guest *(*find)(struct source *source, int64_t run);
 	/* Poll the rings of RUN at once, because a capture was begun. */
 	void (*poll_soon)(struct source *source, int64_t run);
+	/*
+	 * Return whether CAPTURE is being taken, or its context is still to come. The pointer is NULL if no guest of this
+	 * source has captures that wait for the reader.
+	 */
+	bool (*takes)(const struct source *source, int64_t capture);
 	/* Return the number of running guests in *GUESTS, and of attached rings in *RINGS. */
 	void (*count)(const struct source *source, size_t *guests, size_t *rings);
 	/*

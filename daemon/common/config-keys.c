@@ -51,6 +51,8 @@ const struct config_key config_keys[] = {
 	 BYTES_HINT ", from 1M to 64G"},
 	{SECTION_ARCHIVE, "reserve", KIND_BYTES, offsetof(struct config, reserve_bytes), 0, 64 * GIB,
 	 BYTES_HINT ", at most 64G, or 0 for none"},
+	{SECTION_ARCHIVE, "keep-unread", KIND_DURATION, offsetof(struct config, keep_unread_ns), 0, 365 * DAY,
+	 "a duration such as 1h or 1d, at most 365d, or 0 for not at all"},
 	{SECTION_HTTP, "listen", KIND_LISTEN, offsetof(struct config, listen), 0, 0,
 	 "unix:PATH, HOST:PORT or https:HOST:PORT, or nothing to forget those before it"},
 	{SECTION_HTTP, "proxy", KIND_NETWORKS, offsetof(struct config, proxies), 0, 0,

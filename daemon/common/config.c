@@ -579,6 +579,7 @@ static int config_init(struct config *c)
 		.free_space_bytes = 256 * MIB,
 		.wal_limit_bytes = 64 * MIB,
 		.reserve_bytes = 64 * MIB,
+		.keep_unread_ns = DAY,
 		.connections = 256,
 		.peer_connections = 192,
 		.header_timeout_ns = 10 * NS_PER_S,
@@ -673,6 +674,14 @@ bool config_any_vcpu(const struct config *c)
 	return false;
 }
 
+bool config_any_on_crash(const struct config *c)
+{
+	for (size_t i = 0; i < c->n_policies; i++)
+		if (c->policies[i].values.mode == POLICY_ON_CRASH)
+			return true;
+	return false;
+}
+
 uint64_t config_free_space(const struct config *c)
 {
 	return c->free_space_bytes + 2 * c->wal_limit_bytes;
@@ -681,6 +690,11 @@ uint64_t config_free_space(const struct config *c)
 uint64_t config_smallest_space(const struct config *c)
 {
 	return config_free_space(c) + c->reserve_bytes;
+}
+
+uint64_t config_keep_unread(const struct config *c)
+{
+	return c->http_reader && !*c->http_fleet ? c->keep_unread_ns : 0;
 }
 
 struct policy config_policy(const struct config *c, const char *name)

@@ -4,7 +4,7 @@
  *
  *  [collector]  queue, queue-per-guest, queue-reserve, flush-interval, burst-rate, cpu-budget
  *  [xen]        pages, console-logs, vcpu-interval
- *  [archive]    bytes, age, free-space, wal-limit, reserve
+ *  [archive]    bytes, age, free-space, wal-limit, reserve, keep-unread
  *  [http]       listen, proxy (repeatable; an empty one clears the list), connections, reader; fleet, copies: of a hub
  *  [sink]       listen (as above), streams, streams-per-guest, rate, rate-per-guest, bytes,
  *               bytes-per-guest, age, queue, reconnect
@@ -77,6 +77,7 @@ struct config {
 	 * 64 MiB.
 	 */
 	uint64_t reserve_bytes;
+	uint64_t keep_unread_ns;     /* how long a capture waits for the reader; 0 = not at all; default 1 d */
 	char **listen;		     /* addresses; NULL-terminated; NULL = none configured */
 	char **proxies;		     /* networks that speak the PROXY protocol; NULL-terminated; NULL = none */
 	uint32_t connections;	     /* connections per listener; default 256 */
@@ -130,8 +131,9 @@ struct config {
 int config_load(struct config *c, const char *file, char *error, size_t error_size);
 void config_deinit(struct config *c);
 
-/* Return whether some policy has vcpu = yes. */
+/* Return whether some policy has vcpu = yes; mode = on-crash. */
 bool config_any_vcpu(const struct config *c);
+bool config_any_on_crash(const struct config *c);
 
 /*
  * Return the number of bytes to keep free on the archive's file system, not counting the reserve
@@ -141,6 +143,12 @@ bool config_any_vcpu(const struct config *c);
 uint64_t config_free_space(const struct config *c);
 /* Return the same with the reserve file: on a file system that is no larger nothing can be kept. */
 uint64_t config_smallest_space(const struct config *c);
+
+/*
+ * Return how long a capture of an orderly end of a guest whose mode is on-crash waits for the reader of mprofd-http, ns. 0 =
+ * not at all: the configuration says that there is no such reader, or that nothing waits.
+ */
+uint64_t config_keep_unread(const struct config *c);
 
 /* Return the policy for the guest NAME. */
 struct policy config_policy(const struct config *c, const char *name);

@@ -71,7 +71,7 @@ static int add_capture(void *context, const struct reader_capture *capture)
 	list->in_page++;
 	month_of(capture->capture.real, held.month); /* the hub knows captures by the month of the stamp */
 	month_of(periods_taken(list->compare->periods, capture->capture.mono, capture->capture.real), taken);
-	if (strcmp(taken, list->keeps_since) < 0 ||
+	if (strcmp(taken, list->keeps_since) < 0 || strcmp(capture->capture.kind, ARCHIVE_UNREAD) == 0 ||
 	    config_policy(list->compare->config, capture->name).send == SEND_NOTHING)
 		return 0;
 	held.is_spared = is_refused(list->compare, held.id);

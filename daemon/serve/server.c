@@ -19,6 +19,7 @@
 #include "reading-json.h"
 #include "routes.h"
 #include "server.h"
+#include "verdicts.h"
 #include "watch.h"
 
 #define TICK_NS	     NS_PER_S
@@ -33,6 +34,7 @@ struct server {
 	struct freshness freshness;
 	struct scratch scratch;
 	struct live_steps live_steps;
+	struct verdicts verdicts;
 	struct timer tick;
 	sd_event_source *post;
 	uint64_t ticks;
@@ -230,8 +232,10 @@ static void on_tick(void *context)
 		(void)freshness_ask(&s->freshness, clock_mono()); /* events tell what is committed */
 	}
 	watch_tick(s->services.watch);
-	if (s->services.readings)
+	if (s->services.readings) {
 		readings_tick(s->services.readings);
+		verdicts_tick(&s->verdicts);
+	}
 	for (struct exchange *x = s->ticks++ % 2 ? NULL : http_exchanges(s->http); x; x = x->next)
 		if (x->live)
 			live_follow(x->live);
@@ -305,6 +309,7 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 		rc = notice_new(&s->services.collector, event, path, &collector_calls, s);
 	if (rc == 0)
 		freshness_init(&s->freshness, s->services.collector);
+	s->verdicts = (struct verdicts){s->services.reader, s->services.readings, s->services.collector, 0};
 	if (rc == 0)
 		rc = notice_new(&s->services.sink, event, sink, &sink_calls, s);
 	if (rc == 0)

@@ -24,21 +24,28 @@
 
 /* ---- the end of a run ------------------------------------------------------------------------ */
 
-/* With the policy on-crash, only an end that may be a crash is captured. */
-bool domain_wants_end(const struct domain *domain, const struct run_end *ending)
+/*
+ * With the policy on-crash, only an end that may be a crash is captured. To Xen a guest that failed by an exception is one
+ * that powered off, so the reader of mprofd-http looks at all whose end is orderly.
+ */
+const char *domain_end_kind(const struct domain *domain, const struct run_end *ending)
 {
-	const char *const orderly[] = {"poweroff", "reboot", "suspend", "destroyed"};
+	const char *const orderly[] = {"poweroff", "reboot", "destroyed"};
+	const struct config *config = domain->host->collector->config;
 
-	if (config_policy(domain->host->collector->config, domain->name).mode != POLICY_ON_CRASH)
-		return true;
+	if (config_policy(config, domain->name).mode != POLICY_ON_CRASH)
+		return ending->kind;
+	if (strcmp(ending->kind, "suspend") == 0)
+		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(orderly); i++)
 		if (strcmp(ending->kind, orderly[i]) == 0)
-			return false;
-	return true;
+			return config_keep_unread(config) ? ARCHIVE_UNREAD : NULL;
+	return ending->kind;
 }
 
 void domain_close(struct domain *domain, const struct run_end *ending, uint64_t now)
 {
+	const char *kind = domain_end_kind(domain, ending);
 	int64_t capture = 0;
 
 	domain->ending = *ending;
@@ -47,10 +54,10 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 	domain->capture = 0;
 	domain->keys_gone = false;
 	vcpu_track_end(&domain->vcpu, now);
-	if (domain->has_guest && domain_attached(domain) && domain_wants_end(domain, ending)) {
+	if (domain->has_guest && domain_attached(domain) && kind) {
 		guest_capture_abandon(&domain->guest);
 		capture = domain->unfinished ? guest_capture_again(&domain->guest, domain->unfinished, true)
-					     : guest_capture_begin(&domain->guest, ending->kind, NULL, true, NULL);
+					     : guest_capture_begin(&domain->guest, kind, NULL, true, NULL);
 	}
 	if (capture <= 0) {
 		domain_closed(domain, now);
@@ -68,7 +75,7 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 void domain_run_end(struct domain *domain)
 {
 	/* Rings of an earlier process that this one never saw. */
-	if (domain->has_guest && domain_wants_end(domain, &domain->ending))
+	if (domain->has_guest && domain_end_kind(domain, &domain->ending))
 		collector_resume_declare(domain->host->collector, domain->guest.run);
 	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
 		log_warning("%s: out of memory", domain->name);

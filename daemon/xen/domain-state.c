@@ -123,7 +123,7 @@ void domain_decide(struct domain *domain, const struct domain_state *state, uint
 	if (domain->has_guest)
 		domain->unfinished = run_unfinished(domain->host->collector, resume->run);
 	if (domain->ending.after != AFTER_SUSPEND &&
-	    ((resume && resume->captured && !domain->unfinished) || !domain_wants_end(domain, &domain->ending))) {
+	    ((resume && resume->captured && !domain->unfinished) || !domain_end_kind(domain, &domain->ending))) {
 		end_skip(domain, now);
 		return;
 	}

@@ -124,8 +124,8 @@ void domain_attachment_run(struct task *task, uint64_t now);
 
 /* ---- domain-end.c ---- */
 
-/* Return whether the domain's policy wants a capture of an end like ENDING. */
-bool domain_wants_end(const struct domain *domain, const struct run_end *ending);
+/* Return the kind (constant) of the capture of an end like ENDING that the domain's policy wants, or NULL if it wants none. */
+const char *domain_end_kind(const struct domain *domain, const struct run_end *ending);
 /*
  * Begin to close the domain: capture the bytes that are left in its rings, and then call
  * domain_closed(). If nothing is attached, call domain_closed() at once.

@@ -449,6 +449,16 @@ static void xen_metrics(const struct source *source, char *text, size_t size)
 			      fault_name((enum fault)i), (unsigned long long)host->refused[i]);
 }
 
+static bool xen_takes(const struct source *source, int64_t capture)
+{
+	const struct source_xen *xen = (const struct source_xen *)source;
+
+	for (const struct domain *d = xen->host.domains; d; d = d->next)
+		if (d->capture == capture || (d->has_guest && d->guest.capture.id == capture))
+			return true;
+	return false;
+}
+
 static void xen_close_source(struct source *source)
 {
 	struct source_xen *xen = (struct source_xen *)source;
@@ -526,6 +536,7 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen_
 	xen->source = (struct source){
 		.find = xen_find,
 		.poll_soon = xen_poll_soon,
+		.takes = xen_takes,
 		.identify = xen_identify,
 		.offers = xen_offers,
 		.count = xen_count,
@@ -544,6 +555,9 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen_
 	host->knows_states = helper_knows_states(host->helper, &why);
 	if (!host->knows_states)
 		log_warning("Why guests stop is not known: %s", why);
+	if (config_any_on_crash(collector->config) && !config_keep_unread(collector->config))
+		log_info("A guest whose mode is on-crash, and which failed and powered off, is not kept: no reader "
+			 "looks at it, by the configuration");
 	r = boot_read(host->boot, sizeof(host->boot));
 	if (r == 0)
 		r = wait_for_events(xen);

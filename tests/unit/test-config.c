@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "check.h"
 #include "config.h"
 #include "quantity.h"
@@ -181,6 +182,33 @@ static void test_policies(void)
 	config_deinit(&c);
 }
 
+/* Captures wait for a reader if there is one, by the configuration. */
+static void test_keep_unread(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t keep;
+		bool on_crash;
+	} cases[] = {
+		{"", 86400 * S, false},
+		{"[policy web]\nmode = on-crash\n", 86400 * S, true},
+		{"[archive]\nkeep-unread = 90s\n", 90 * S, false},
+		{"[archive]\nkeep-unread = 0\n[policy]\nmode = periodic\n", 0, false},
+		{"[http]\nreader = no\n", 0, false},
+		{"[http]\nfleet = host=hub\n", 0, false},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct config c;
+
+		if (!CHECK_EQ_INT(load(&c, cases[i].text), 0))
+			continue;
+		CHECK_EQ_UINT(config_keep_unread(&c), cases[i].keep);
+		CHECK_EQ_INT(config_any_on_crash(&c), cases[i].on_crash);
+		config_deinit(&c);
+	}
+}
+
 static void test_drop_ins(void)
 {
 	struct config c;
@@ -201,7 +229,7 @@ static void test_drop_ins(void)
 	CHECK_EQ_INT(load(&c, ""), -EINVAL);
 	snprintf(path, sizeof(path),
 		 "%s/mprofd.conf.d/50-d.conf:4: [archive] has no key byte: write one of bytes, age, free-space, "
-		 "wal-limit, reserve",
+		 "wal-limit, reserve, keep-unread",
 		 directory);
 	CHECK_EQ_STR(error, path);
 	/* A section ends at the end of its file. */
@@ -394,6 +422,7 @@ int main(void)
 	CHECK_RUN(test_limits);
 	CHECK_RUN(test_no_consoles);
 	CHECK_RUN(test_policies);
+	CHECK_RUN(test_keep_unread);
 	CHECK_RUN(test_drop_ins);
 	CHECK_RUN(test_faults);
 	CHECK_RUN(test_numbers);

@@ -37,7 +37,7 @@ static void test_open(void)
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0640);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA page_size"), 16384);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA auto_vacuum"), 2);
-	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 10);
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 11);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
 	CHECK_EQ_INT(archive_writer_open(&second, f.state, &options, sentence, sizeof(sentence)), -EBUSY);
 	CHECK(strstr(sentence, "another mprofd") != NULL);

@@ -10,6 +10,10 @@ import sim
 from daemons import events_of
 
 
+# Only a crash is kept, and nothing waits for the reader of captures (ends.py has what does).
+ONLY_CRASHES = sim.QUIET + "keep-unread = 0\n[policy *]\nmode = on-crash\n"
+
+
 class Edges(sim.Case):
     def kinds(self, d, name):
         return sorted(capture["kind"] for capture in d.captures(name))
@@ -305,7 +309,7 @@ class Helper(Edges):
 
     def test_late(self):
         """A helper that answers late, as in a busy dom0, tells of a guest that was dead when mprofd found it: no run begins meanwhile."""
-        d = self.daemons(sim.QUIET + "[policy *]\nmode = on-crash\n")
+        d = self.daemons(ONLY_CRASHES)
         for domid in range(5, 15):
             before = self.silences(d)
             os.kill(self.helper(d), signal.SIGSTOP)
@@ -404,7 +408,7 @@ class Preserved(Edges):
         guest = self.guest(5, "plain")
         self.publish(guest)
         guest.stop("poweroff")
-        d = self.daemons(sim.QUIET + "[policy *]\nmode = on-crash\n")
+        d = self.daemons(ONLY_CRASHES)
         for _ in range(2):
             d.advance(1)
             self.assertIsNone(d.domain("plain"))
@@ -414,7 +418,7 @@ class Preserved(Edges):
 
     def test_orderly_ends_not_wanted(self):
         """Guests end while they are watched: only a possible crash is captured."""
-        d = self.daemons(sim.QUIET + "[policy *]\nmode = on-crash\n")
+        d = self.daemons(ONLY_CRASHES)
         kinds = {"poweroff": [], "reboot": [], "suspend": [], "crashed": ["crash"], "watchdog": ["watchdog"]}
         guests = {}
         for i, reason in enumerate(kinds):

@@ -339,6 +339,22 @@ class Ends(Case):
                 kind = "crash" if status else "poweroff"
                 self.assertEqual(self.ended(d, domid, command, "--mprof-crash"), (status, kind, failures))
 
+    @unittest.skipIf(sim.daemons.sanitized(), "the reader of captures needs a build without sanitizers")
+    def test_on_crash(self):
+        """Guests that ended by an exception or an error stay in the mode on-crash, though Xen saw a power-off, and no others."""
+        d = self.daemons(sim.QUIET + "[policy *]\nmode = on-crash\n")
+        ends = {"return": None, "exit 0": None, "exit 3": "exit 3", "raise": "Broken: a pipe", "async": "Broken: a promise"}
+        for domid, command in enumerate(ends, 5):
+            guest = self.unikernel_guest(domid, command.replace(" ", "-"))
+            unikernel = self.begin(guest)
+            self.attached(d, guest.name)
+            unikernel.say(command)
+            unikernel.ends()
+            guest.die("poweroff")
+        kept = {command.replace(" ", "-"): ("crash", text) for command, text in ends.items() if text}
+        listed = lambda: {c["domain"]: (c["kind"], c["exception"]) for c in d.json("/v1/captures")["captures"]}
+        d.wait(lambda: listed() == kept)
+
     def test_goes_on(self):
         """A hook of Lwt.async that goes on makes nothing fail, and its exception is not the reason of a later end."""
         d = self.daemons()

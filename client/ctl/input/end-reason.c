@@ -12,7 +12,7 @@
  */
 static bool is_crash(const char *kind)
 {
-	static const char *const crashes[] = {"crash", "watchdog", "destroyed", "ended"};
+	static const char *const crashes[] = {"crash", "watchdog", "destroyed", "ended", "unread"};
 
 	for (size_t i = 0; kind && i < ARRAY_SIZE(crashes); i++)
 		if (strcmp(kind, crashes[i]) == 0)

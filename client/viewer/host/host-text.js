@@ -17,6 +17,7 @@ export const KINDS = {
 	suspend: "Suspended",
 	destroyed: "Destroyed",
 	ended: "Ended",
+	unread: "Ended, not read yet",
 	periodic: "Periodic",
 	manual: "Snapshot",
 	trigger: "Triggered",

@@ -19,6 +19,7 @@ const KINDS = {
 	suspend: "a suspension",
 	destroyed: "its destruction",
 	ended: "its end",
+	unread: "its end",
 	periodic: "the clock",
 	manual: "a person",
 	trigger: "a trigger",
@@ -34,7 +35,7 @@ const ENDED = {
 };
 
 /* The kinds of captures that mprofd takes when a guest ends. */
-const ENDS = new Set(["crash", "watchdog", "poweroff", "reboot", "destroyed", "ended"]);
+const ENDS = new Set(["crash", "watchdog", "poweroff", "reboot", "destroyed", "ended", "unread"]);
 
 /* Return PARTS as a query of a URL. Members that are null or undefined are left out. */
 const query = (parts) =>

@@ -1,0 +1,261 @@
+/*
+ * Captures of the kind `unread`: the verdict of the reader, or time, makes a crash of one, or takes it away with the packets
+ * that were copied for it alone.
+ */
+#include "archive-fixture.h"
+#include "deletion.h"
+#include "outbox.h"
+#include "reader.h"
+
+#define PACKET 1030u
+#define MONO   500 /* of each capture */
+#define EARLY  600 /* CLOCK_REALTIME ns of a packet copied before it; CLOCK_MONOTONIC is half of that */
+#define LATE   2000
+
+static enum archive_send send_of(const void *context, const char *name)
+{
+	(void)context;
+	return name[0] == 'c' ? ARCHIVE_SEND_CAPTURES : ARCHIVE_SEND_NOTHING;
+}
+
+static int put_capture(struct fixture *f, int64_t id, int64_t stream, uint64_t first, uint64_t last, const char *kind)
+{
+	struct archive_capture capture = {.id = id, .run = 1, .kind = kind, .real = 1000, .mono = MONO};
+	struct archive_capture_stream range = {
+		.capture = id, .stream = stream, .first_sequence = first, .last_sequence = last, .last_offset = PACKET};
+	static uint8_t data[100];
+	struct archive_piece tail = {
+		.stream = stream, .sequence = last + 1, .offset = 30, .length = sizeof(data), .data = data};
+	int r = archive_writer_begin(f->w);
+
+	if (r == 0)
+		r = archive_writer_put_capture(f->w, &capture);
+	if (r == 0)
+		r = archive_writer_tail(f->w, id, &tail);
+	if (r == 0)
+		r = archive_writer_put_capture_stream(f->w, &range);
+	return r ? r : archive_writer_commit(f->w);
+}
+
+/*
+ * Run 1 of the guest "crash", whose end was STATE, with stream 5: packets 0 and 1 were copied before capture 9 of the kind
+ * `unread`, 2 to 5 for it. The manual capture 8 has packet 4.
+ */
+static bool begin(struct fixture *f, const char *state)
+{
+	const struct archive_run run = {.id = 1,
+					.source = "xen",
+					.key = "key",
+					.name = "crash",
+					.domid = 5,
+					.state = state,
+					.reason = "poweroff",
+					.ended_real = 900};
+
+	if (!fixture_init(f) || !CHECK_EQ_INT(archive_writer_send(f->w, send_of, NULL), 0) ||
+	    !CHECK_EQ_INT(fixture_put(f, 1, "crash", "running", 5), 0))
+		return false;
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_put_run(f->w, &run), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+	for (uint64_t i = 0; i < 6; i++)
+		CHECK_EQ_INT(fixture_packet(f, 5, i, PACKET, i < 2 ? EARLY : LATE), 0);
+	CHECK_EQ_INT(put_capture(f, 8, 5, 4, 4, "manual"), 0);
+	return CHECK_EQ_INT(put_capture(f, 9, 5, 1, 5, ARCHIVE_UNREAD), 0);
+}
+
+static void end(struct fixture *f)
+{
+	struct archive_outbox sums;
+
+	CHECK_EQ_INT(archive_writer_check_outbox(f->w), 0);
+	CHECK_EQ_INT(archive_writer_outbox(f->w, &sums), 0);
+	CHECK_EQ_UINT(sums.damaged, 0);
+	CHECK(fixture_integrity(f));
+	fixture_deinit(f);
+}
+
+/* Return the packets of stream 5 as digits. */
+static int64_t packets(const struct fixture *f)
+{
+	return fixture_number(f, "SELECT coalesce(sum(n), 0) FROM (SELECT DISTINCT 1 << sequence AS n FROM chunks)");
+}
+
+static bool is_kind(const struct fixture *f, int64_t id, const char *kind)
+{
+	return fixture_number(f, "SELECT count(*) FROM captures WHERE id = %d AND kind = '%s'", (int)id, kind) == 1;
+}
+
+static bool is_reason(const struct fixture *f, const char *reason)
+{
+	return fixture_number(f, "SELECT count(*) FROM runs WHERE reason = '%s'", reason) == 1;
+}
+
+static int64_t in_outbox(const struct fixture *f, int64_t capture)
+{
+	return fixture_number(f, "SELECT count(*) FROM outbox WHERE capture = %d AND ready = 1 AND urgency = 0",
+			      (int)capture);
+}
+
+static int note(void *context, int64_t capture)
+{
+	*(int64_t *)context = *(int64_t *)context * 100 + capture;
+	return 0;
+}
+
+/* Return the captures that a server finds behind AFTER, two digits each. */
+static int64_t listed(const struct fixture *f, int64_t after)
+{
+	struct reader *r = NULL;
+	int64_t found = 0;
+
+	CHECK_EQ_INT(reader_new(&r, f->state), 0);
+	CHECK_EQ_INT(reader_ready(r), 0);
+	CHECK_EQ_INT(reader_unread(r, after, 10, note, &found), 0);
+	reader_free(r);
+	return found;
+}
+
+/* A main thread failed: a crash is kept, and sent. */
+static void test_crashed(void)
+{
+	struct fixture f;
+
+	if (!begin(&f, "ended"))
+		return;
+	CHECK_EQ_INT(listed(&f, 0), 9);
+	CHECK_EQ_INT(listed(&f, 9), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM outbox WHERE capture = 9"), 0);
+	CHECK_EQ_INT(archive_writer_send_again(f.w, 9), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM outbox WHERE capture = 9"), 0);
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, true), 0);
+	CHECK(is_kind(&f, 9, "crash") && is_reason(&f, "crash"));
+	CHECK_EQ_INT(packets(&f), 0x3f);
+	CHECK_EQ_INT(in_outbox(&f, 9), 1);
+	CHECK_EQ_INT(listed(&f, 0), 0);
+	CHECK_EQ_UINT(archive_writer_deletions(f.w)->n, 0);
+	/* The second verdict finds nothing to decide on, whatever it is. */
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, true), ARCHIVE_E_ABSENT);
+	CHECK(is_kind(&f, 9, "crash"));
+	end(&f);
+}
+
+/* No main thread failed: the capture goes, and what was copied for it alone. */
+static void test_clean(void)
+{
+	const struct deletion_tally *d;
+	struct fixture f;
+	uint64_t copied = 0;
+
+	if (!begin(&f, "ended"))
+		return;
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails WHERE capture = 9"), 0);
+	CHECK_EQ_INT(packets(&f), 0x13);
+	CHECK(is_reason(&f, "poweroff"));
+	CHECK_EQ_INT(fixture_number(&f, "SELECT held FROM streams"), 3);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM outbox WHERE capture = 9"), 0);
+	d = archive_writer_deletions(f.w);
+	for (unsigned i = 0; i < d->n; i++) {
+		CHECK_EQ_STR(deletion_reason_name(d->list[i].reason), "policy");
+		CHECK_EQ_STR(d->list[i].guest, "crash");
+		copied += d->list[i].packets;
+	}
+	CHECK_EQ_UINT(copied, 3);
+	/* The writer's sums are those of the tables, as a new one counts them. */
+	fixture_reopen(&f);
+	CHECK_EQ_INT(packets(&f), 0x13);
+	end(&f);
+}
+
+/* Whoever has pinned, noted or marked a capture keeps it. */
+static void test_changed(void)
+{
+	struct fixture f;
+
+	if (!begin(&f, "ended"))
+		return;
+	CHECK_EQ_INT(archive_writer_change_capture(f.w,
+						   &(struct archive_capture_change){
+							   .capture = 9, .pinned = -1, .note = "look", .version = -1}),
+		     0);
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), 0);
+	CHECK(is_kind(&f, 9, "poweroff") && is_reason(&f, "poweroff"));
+	CHECK_EQ_INT(packets(&f), 0x3f);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM outbox WHERE capture = 9 AND ready = 1"), 1);
+	end(&f);
+}
+
+/* A verdict on a capture of another kind, on none, or on one that is being taken, changes nothing. */
+static void test_others(void)
+{
+	struct fixture f;
+
+	if (!begin(&f, "ended"))
+		return;
+	for (unsigned crashed = 0; crashed < 2; crashed++)
+		for (int64_t id = -1; id < 9; id++)
+			CHECK_EQ_INT(archive_writer_judge(f.w, id, crashed != 0), ARCHIVE_E_ABSENT);
+	CHECK(is_kind(&f, 8, "manual") && is_kind(&f, 9, "unread"));
+	CHECK_EQ_INT(packets(&f), 0x3f);
+	end(&f);
+	if (!begin(&f, "running"))
+		return;
+	CHECK_EQ_INT(listed(&f, 0), 0);
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, true), ARCHIVE_E_ABSENT);
+	CHECK(is_kind(&f, 9, "unread"));
+	end(&f);
+}
+
+/* A capture that nobody reads goes by its age, some at a time. */
+static void test_age(void)
+{
+	struct fixture f;
+	unsigned dropped;
+
+	if (!begin(&f, "ended"))
+		return;
+	CHECK_EQ_INT(put_capture(&f, 10, 5, 5, 5, ARCHIVE_UNREAD), 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, 0, 8, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 1, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 1);
+	CHECK(!is_kind(&f, 9, "unread") && is_kind(&f, 10, "unread"));
+	CHECK_EQ_INT(packets(&f), 0x33);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 1);
+	CHECK_EQ_INT(packets(&f), 0x13);
+	CHECK(is_kind(&f, 8, "manual"));
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 0);
+	end(&f);
+}
+
+/* Quotas take an unread capture as any other. */
+static void test_quota(void)
+{
+	struct fixture f;
+	bool more = true;
+
+	if (!begin(&f, "ended"))
+		return;
+	for (unsigned i = 0; i < 100 && more; i++)
+		CHECK_EQ_INT(archive_writer_enforce(f.w, "crash", 1, 0, 64, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 0);
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, true), ARCHIVE_E_ABSENT);
+	end(&f);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_crashed);
+	CHECK_RUN(test_clean);
+	CHECK_RUN(test_changed);
+	CHECK_RUN(test_others);
+	CHECK_RUN(test_age);
+	CHECK_RUN(test_quota);
+	return check_done();
+}
