@@ -83,7 +83,7 @@ test("area: the groups are those of mprofctl's threads", async (t) => {
 				.map(([label, type, n, ...times]) => [label, type, n, ...(late.test(type) ? [] : times)].join(" "))
 				.sort();
 		equal(
-			plain(answer.groups.map((it) => [it.label ?? "", it.type, it.threads, it.alive, it.aliveLongest])),
+			plain(answer.groups.map((it) => [it.label ?? "", it.type, it.threads, it.alive_ns, it.alive_longest_ns])),
 			plain([...wanted].map(([key, it]) => [...key.split("|"), it.threads, it.alive, it.longest])),
 			"groups",
 		);
@@ -96,9 +96,13 @@ test("area: the groups are those of mprofctl's threads", async (t) => {
 			[String(from), String(to)],
 		);
 		const sum = (name) => answer.groups.reduce((all, it) => all + BigInt(it[name]), 0n);
-		equal(String(sum("running")), running, "running");
-		ok(sum("waiting") <= sum("alive") && sum("alive") <= sum("waiting") + sum("running"), "waiting");
-		equal(String(answer.waits.reduce((all, n) => all + BigInt(n), 0n)), answer.totals.waits, "waits");
+		equal(String(sum("running_ns")), running, "running");
+		ok(sum("waiting_ns") <= sum("alive_ns") && sum("alive_ns") <= sum("waiting_ns") + sum("running_ns"), "waiting");
+		equal(
+			answer.waits.reduce((all, {waits}) => all + waits, 0),
+			answer.totals.waits,
+			"waits",
+		);
 	}
 });
 

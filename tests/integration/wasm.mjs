@@ -174,6 +174,7 @@ const answered = [];
 const threads = [];
 const differing = [];
 const counted = [];
+const areas = [];
 
 /** Return VALUE, an answer of the page, with times as strings, as its JSON has them. */
 const written = (value) =>
@@ -231,6 +232,50 @@ function checkThreads(name, trace, file) {
 	}
 }
 
+/** Check the groups of threads of all of a trace, and of the second half of its time and rows. */
+function checkArea(name, trace) {
+	const {start, end, rows, totals} = trace.summary();
+	const list = {key: "waiting_ns", descending: true, text: "", most: 20};
+	const plainly = (value) => areas.push(JSON.stringify(value, (_, it) => (typeof it === "bigint" ? String(it) : it)));
+	const check1 = (holds, what) => check(holds, `${name}: area: ${what}`);
+	const whole = {from: 0n, to: 2n ** 64n - 1n};
+
+	for (const place of [
+		whole,
+		{from: start + (end - start) / 2n, to: end, firstRow: Math.floor(rows / 2), lastRow: rows},
+	]) {
+		const answer = trace.groups(place, list);
+		const {groups, totals: sums, waits, listed} = answer;
+		const sum = (key) => groups.reduce((all, it) => all + BigInt(it[key]), 0n);
+
+		plainly(answer);
+		check1(listed === sums.groups && groups.length === Math.min(listed, 20), "the listed groups");
+		check1(
+			groups.every((it, i) => !i || groups[i - 1].waiting_ns >= it.waiting_ns),
+			"their order",
+		);
+		for (const key of ["threads", "alive_ns", "running_ns", "waiting_ns"])
+			check1(listed > 20 || sum(key) === BigInt(sums[key]), `the sum of ${key}`);
+		check1(waits.reduce((all, it) => all + it.waits, 0) === sums.waits, "the sum of the waits");
+		check1(
+			waits.every(({least_ns: ns}, i) => !i || ns > waits[i - 1].least_ns) &&
+				(waits.at(-1)?.least_ns ?? 0n) <= sums.waiting_longest_ns,
+			"the lengths of the waits",
+		);
+		for (const group of groups.slice(0, 3)) {
+			const threads = trace.groupThreads(place, group.group);
+
+			plainly({threads});
+			check1(threads.length === Math.min(group.threads, 200), "the threads of a group");
+			check1(
+				threads.length === 200 || threads.reduce((all, it) => all + it.waiting_ns, 0n) === group.waiting_ns,
+				"the time that they waited",
+			);
+		}
+	}
+	check1(trace.groups(whole, list).totals.threads === totals.threads, "all threads");
+}
+
 /**
  * Compare all that is made of a trace with the native programs: the model as drawn, and with RAW
  * also the binds as recorded.
@@ -278,6 +323,7 @@ function checkBytes(name, bytes, raw = false) {
 	checkStats(name, trace, file, gaps);
 	if (!gaps) checkWhy(name, trace, file);
 	checkThreads(name, trace, file);
+	checkArea(name, trace);
 	check(pictures(trace).equals(run(sceneDump, file).out), `${name}: pictures`);
 	trace.close();
 }
@@ -638,6 +684,7 @@ try {
 	}
 	checkSchema("why", answered);
 	checkSchema("stats", counted);
+	checkSchema("area", areas);
 	checkSchema("diff", differing);
 	checkSchema("threads", [`{"threads": [${threads.join(", ")}]}`]);
 } finally {

@@ -12,6 +12,14 @@
 #include "grow.h"
 #include "thread-label.h"
 
+/* A group in the list while it is sorted: by NUMBER, then by the BYTES of TEXT, then by GROUP. */
+struct entry {
+	uint64_t number;
+	const char *text;
+	uint32_t bytes;
+	uint32_t group;
+};
+
 struct mprof_area {
 	const struct mprof_model_view *v;
 	struct mprof_area_place place;
@@ -21,7 +29,9 @@ struct mprof_area {
 	struct grow next;   /* uint32_t, by group: next group of the same label, or MPROF_NONE */
 	uint32_t *first;    /* by string, and at last for threads without a label: first group, or MPROF_NONE */
 	uint32_t *group;    /* by thread: its group; MPROF_NONE: the thread is not in the area */
-	uint32_t *order;    /* groups; mprof_area_list() */
+	/* Room for all groups, and the listed groups: mprof_area_list() needs no more memory, and cannot fail. */
+	struct entry *entries;
+	uint32_t *order;
 };
 
 /* ---- one thread ---- */
@@ -156,8 +166,9 @@ static bool add_all(struct mprof_area *a)
 		if (v->gaps[i].from <= a->place.to && v->gaps[i].to >= a->place.from &&
 		    __builtin_add_overflow(a->all.lost_packets, v->gaps[i].packets, &a->all.lost_packets))
 			a->all.lost_packets = UINT64_MAX;
+	a->entries = malloc(((size_t)a->groups.n + 1) * sizeof(*a->entries));
 	a->order = malloc(((size_t)a->groups.n + 1) * sizeof(*a->order));
-	return a->order != NULL;
+	return a->entries && a->order;
 }
 
 struct mprof_area *mprof_area_new(const struct mprof_model_view *view, const struct mprof_area_place *place)
@@ -184,6 +195,7 @@ struct mprof_area *mprof_area_free(struct mprof_area *a)
 		grow_deinit(&a->next);
 		free(a->first);
 		free(a->group);
+		free(a->entries);
 		free(a->order);
 	}
 	free(a);
@@ -206,14 +218,6 @@ const uint64_t *mprof_area_waits(const struct mprof_area *a)
 }
 
 /* ---- the list ---- */
-
-/* A group in the list while it is sorted: by NUMBER, then by the BYTES of TEXT, then by GROUP. */
-struct entry {
-	uint64_t number;
-	const char *text;
-	uint32_t bytes;
-	uint32_t group;
-};
 
 static uint64_t number_of(const struct mprof_area_group *g, enum mprof_area_key key)
 {
@@ -299,10 +303,10 @@ uint32_t mprof_area_list(struct mprof_area *a, enum mprof_area_key key, bool des
 			 uint32_t bytes)
 {
 	const struct mprof_area_group *groups = a->groups.items;
-	struct entry *list = malloc(((size_t)a->groups.n + 1) * sizeof(*list));
+	struct entry *list = a->entries;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; list && i < a->groups.n; i++) {
+	for (uint32_t i = 0; i < a->groups.n; i++) {
 		const struct mprof_area_group *g = &groups[i];
 
 		if (!is_listed(a, g, text, bytes))
@@ -314,11 +318,9 @@ uint32_t mprof_area_list(struct mprof_area *a, enum mprof_area_key key, bool des
 		}
 		n++;
 	}
-	if (list)
-		qsort(list, n, sizeof(*list), descending ? compare_down : compare_up);
+	qsort(list, n, sizeof(*list), descending ? compare_down : compare_up);
 	for (uint32_t i = 0; i < n; i++)
 		a->order[i] = list[i].group;
-	free(list);
 	return n;
 }
 

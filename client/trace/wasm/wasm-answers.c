@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/area-report.h>
 #include <mprof/diff-report.h>
 #include <mprof/statistics-report.h>
 #include <mprof/threads-report.h>
@@ -139,6 +140,37 @@ char *wasm_diff_answer(const struct mprof_diff *d, const struct loader *good, ch
 	status = mprof_diff_write(&r, &j);
 	mprof_json_close(&j, '}');
 	return taken(&text, status);
+}
+
+struct mprof_area *wasm_area(const struct mprof_model_view *view, uint64_t from, uint64_t to, uint32_t first_row,
+			     uint32_t last_row)
+{
+	return mprof_area_new(view, &(struct mprof_area_place){from, to, first_row, last_row});
+}
+
+char *wasm_area_groups(const struct mprof_model_view *view, struct mprof_area *area, enum mprof_area_key key,
+		       bool descending, const char *words, uint32_t bytes, uint32_t most)
+{
+	const struct mprof_area_report r = {view, area, words, bytes, key, descending, most};
+	struct growing text = {0};
+	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_area_write(&r, &j);
+	mprof_json_close(&j, '}');
+	return taken(&text, MPROF_OK);
+}
+
+char *wasm_area_threads(const struct mprof_model_view *view, struct mprof_area *area, uint32_t group)
+{
+	const struct mprof_area_report r = {.view = view, .area = area};
+	struct growing text = {0};
+	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_area_write_threads(&r, group, &j);
+	mprof_json_close(&j, '}');
+	return taken(&text, MPROF_OK);
 }
 
 #define COUNTERS_MAX	   65536u /* most counters of a trace that are sent to the page */

@@ -182,11 +182,9 @@ export class Questions {
 	}
 
 	/**
-	 * Return the threads of an area in groups of one label and type: {groups: [{group, label, type,
-	 * threads, first, alive, aliveLongest, running, runningLongest, waiting, waitingLongest}], total,
-	 * totals, waits}. Times are BigInt ns. PLACE is {from, to, firstRow, lastRow}; without rows it is
-	 * all rows. GROUPS has the first MOST groups that contain TEXT, sorted by KEY, a member of a
-	 * group; TOTAL is the number of all that contain it. TOTALS and WAITS are those of <mprof/area.h>.
+	 * Return the threads of an area in groups of one label and type, as schema/answers/area.json says,
+	 * with BigInts for times. PLACE is {from, to, firstRow, lastRow}; without rows it is all rows.
+	 * GROUPS has the first MOST groups that contain TEXT, sorted by KEY, a member of a group.
 	 */
 	groups(place, {key, descending, text, most}) {
 		return this.ask("groups", [place, {key, descending, text, most}]);
@@ -194,7 +192,7 @@ export class Questions {
 
 	/**
 	 * Return the threads of GROUP, a member of an answer of groups() for the same PLACE, that waited
-	 * longest: [{index, id, start, alive, running, waiting}].
+	 * longest, as the threads of schema/answers/area.json.
 	 */
 	groupThreads(place, group) {
 		return this.ask("groupThreads", [place, group]);

@@ -29,7 +29,7 @@ function timeColumn(key, title, whole) {
  */
 function groups(place, engine, clock, {select, sheet}) {
 	const chosen = make("div", {"aria-live": "polite"});
-	let totals = {alive: 0n, running: 0n, waiting: 0n};
+	let totals = {alive_ns: 0n, running_ns: 0n, waiting_ns: 0n};
 	const columns = [
 		{
 			key: "label",
@@ -45,23 +45,23 @@ function groups(place, engine, clock, {select, sheet}) {
 			value: (row) => row.threads,
 			text: (row) => number(row.threads),
 		},
-		timeColumn("alive", "alive", () => totals.alive),
-		timeColumn("aliveLongest", "longest life"),
-		timeColumn("waiting", "waiting", () => totals.waiting),
-		timeColumn("waitingLongest", "longest wait"),
-		timeColumn("running", "running", () => totals.running),
-		timeColumn("runningLongest", "longest run"),
+		timeColumn("alive_ns", "alive", () => totals.alive_ns),
+		timeColumn("alive_longest_ns", "longest life"),
+		timeColumn("waiting_ns", "waiting", () => totals.waiting_ns),
+		timeColumn("waiting_longest_ns", "longest wait"),
+		timeColumn("running_ns", "running", () => totals.running_ns),
+		timeColumn("running_longest_ns", "longest run"),
 	];
 	const table = new Table({
 		caption: "Threads by label and type",
 		columns,
-		sort: {key: "waiting", descending: true},
+		sort: {key: "waiting_ns", descending: true},
 		...sheet("groups"),
 		list: async (query) => {
 			const answer = await engine.groups(place, query);
 
 			totals = answer.totals;
-			return {rows: answer.groups, total: answer.total};
+			return {rows: answer.groups, total: answer.listed};
 		},
 	});
 	/* Select the only thread of GROUP, or list its threads. */
@@ -74,27 +74,27 @@ function groups(place, engine, clock, {select, sheet}) {
 	const show = async (group, threads) => {
 		const own = [
 			{
-				key: "id",
+				key: "thread",
 				title: "thread",
-				value: (row) => row.id,
-				node: (row) => link(String(row.id), () => select(row.index)),
+				value: (row) => BigInt(row.thread),
+				node: (row) => link(String(row.thread), () => select(row.index)),
 			},
 			{
-				key: "start",
+				key: "start_ns",
 				title: "from",
 				unit: "ns",
 				number: true,
-				value: (row) => row.start,
-				text: (row) => clock.at(row.start),
+				value: (row) => row.start_ns,
+				text: (row) => clock.at(row.start_ns),
 			},
-			timeColumn("waiting", "waiting", () => group.waitingLongest),
-			timeColumn("running", "running", () => group.runningLongest),
-			timeColumn("alive", "alive", () => group.aliveLongest),
+			timeColumn("waiting_ns", "waiting", () => group.waiting_longest_ns),
+			timeColumn("running_ns", "running", () => group.running_longest_ns),
+			timeColumn("alive_ns", "alive", () => group.alive_longest_ns),
 		];
 		const list = new Table({
 			caption: short(group.label ?? `Threads without a label (${group.type})`),
 			columns: own,
-			sort: {key: "waiting", descending: true},
+			sort: {key: "waiting_ns", descending: true},
 			...sheet("threads"),
 			list: listOf(threads, own),
 		});
@@ -111,34 +111,34 @@ function groups(place, engine, clock, {select, sheet}) {
 	return {table, chosen};
 }
 
-/** Return the lower limit of the lengths of item I of the waits (<mprof/area.h>), ns. */
-const limit = (i) => [1n, 2n, 5n][i % 3] * 10n ** BigInt(Math.floor(i / 3));
-
-/** Return the table of how often threads waited how long; null if none waited. */
-function waits(counts, sheet) {
-	const rows = counts.map((n, i) => ({from: limit(i), n}));
-	const first = rows.findIndex(({n}) => n > 0n);
-	const last = rows.findLastIndex(({n}) => n > 0n);
-	const most = rows.reduce((a, {n}) => (n > a ? n : a), 0n);
+/** Return the table of how often threads waited how long, the WAITS of an answer of engine.groups(); null if none waited. */
+function waits(rows, sheet) {
+	const most = Math.max(...rows.map((row) => Number(row.waits)));
 	const columns = [
-		{key: "from", title: "length", unit: "ns", value: (row) => row.from, text: (row) => `from ${span(row.from)}`},
 		{
-			key: "n",
+			key: "least_ns",
+			title: "length",
+			unit: "ns",
+			value: (row) => row.least_ns,
+			text: (row) => `from ${span(row.least_ns)}`,
+		},
+		{
+			key: "waits",
 			title: "number",
 			number: true,
-			value: (row) => row.n,
-			text: (row) => number(row.n),
-			share: (row) => share(row.n, most),
+			value: (row) => Number(row.waits),
+			text: (row) => number(row.waits),
+			share: (row) => Number(row.waits) / most,
 		},
 	];
 
-	if (first < 0) return null;
+	if (!rows.length) return null;
 	return new Table({
 		caption: "How long threads waited",
 		columns,
-		sort: {key: "from", descending: false},
+		sort: {key: "least_ns", descending: false},
 		...sheet("waits"),
-		list: listOf(rows.slice(first, last + 1), columns),
+		list: listOf(rows, columns),
 	});
 }
 
@@ -295,7 +295,7 @@ export async function measured(place, engine, clock, hooks, name = "the guest's 
 	const area = {from, to, firstRow, lastRow};
 	const [stats, answer] = await Promise.all([
 		engine.stats(from, to),
-		engine.groups(area, {key: "waiting", descending: true, text: "", most: 0}),
+		engine.groups(area, {key: "waiting_ns", descending: true, text: "", most: 0}),
 	]);
 	const {table, chosen} = groups(area, engine, clock, hooks);
 	const {sheet} = hooks;

@@ -87,12 +87,15 @@ export class Wasm {
 		return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
 	}
 
-	/** Return the answer whose JSON is the text at AT, and free the text. Throw if AT is 0: there was no memory. */
-	answer(at) {
+	/**
+	 * Return the answer whose JSON is the text at AT, and free the text. Throw if AT is 0: there was no memory. REVIVER is of
+	 * JSON.parse().
+	 */
+	answer(at, reviver) {
 		const text = this.cString(need(at >>> 0));
 
 		this.c.free(at);
-		return JSON.parse(text);
+		return JSON.parse(text, reviver);
 	}
 
 	/**
@@ -195,6 +198,9 @@ export class Wasm {
 		return this.structs[struct].size;
 	}
 }
+
+/** A reviver for answer(): times are BigInts. */
+export const bigTimes = (key, it) => (key.endsWith("_ns") && typeof it === "string" ? BigInt(it) : it);
 
 /** Return the address AT, which the wasm returned. Throw if AT is 0: the wasm has no memory. */
 export function need(at) {
