@@ -112,6 +112,29 @@ test("differences are marked where their threads are", () => {
 	);
 });
 
+test("of a trace with a hole nothing is denied", () => {
+	const hole = {hole: "gap", from_ns: "1", to_ns: "2"};
+	const {good, bad} = DIFF.other_partings[0];
+	const torn = {
+		...DIFF,
+		alike: null,
+		good: {...DIFF.good, coverage: hole, missing: [[{text: ": the trace lacks packets from "}, {text: "1.5"}]]},
+		other_partings: [{good, bad: {...bad, next: null}}],
+		outcomes: [{...DIFF.outcomes[0], coverage: hole}],
+		lone: [{...DIFF.lone[0], good: null}],
+	};
+	const list = differences(torn);
+
+	assert.match(list[1].text, /^Without a resolution in the trace above: 102 /);
+	assert.match(list[2].text, /then above it does nothing more in the trace, below it is resolved\.$/);
+	assert.match(list[3].text, /, 2 above and none in the trace below\.$/);
+	assert.match(list[5].text, /gntref is in the trace above only/);
+	assert.match(
+		summary(torn),
+		/below 1 s\. A thread, a step or a counter of the trace below would not be here: the trace lacks packets from 1\.5\.$/,
+	);
+});
+
 test("threads without counterpart are marked, up to the visible number", () => {
 	const list = Array.from({length: 5000}, (_, item) => ({kind: "thread", item, x0: 0, x1: 500, y0: item}));
 	const shown = {marks: {list: () => list}, window: {from: 100n, to: 300n, width: 1000}, rowAt: (y) => y / 2};

@@ -178,9 +178,10 @@ const areas = [];
 
 /** Return VALUE, an answer of the page, with times as strings, as its JSON has them. */
 const written = (value) =>
-	JSON.stringify(value, (key, it) =>
-		it?.time === undefined ? it : {...it, time: undefined, time_ns: String(it.time)},
-	);
+	JSON.stringify(value, (key, it) => {
+		if (typeof it === "bigint") return String(it);
+		return it?.time === undefined ? it : {...it, time: undefined, time_ns: String(it.time)};
+	});
 
 /** Return VALUE, an answer of the page, as a JSON value without what mprofctl does not print: sentences, and indices of threads. */
 const printed = (value) =>
@@ -236,7 +237,6 @@ function checkThreads(name, trace, file) {
 function checkArea(name, trace) {
 	const {start, end, rows, totals} = trace.summary();
 	const list = {key: "waiting_ns", descending: true, text: "", most: 20};
-	const plainly = (value) => areas.push(JSON.stringify(value, (_, it) => (typeof it === "bigint" ? String(it) : it)));
 	const check1 = (holds, what) => check(holds, `${name}: area: ${what}`);
 	const whole = {from: 0n, to: 2n ** 64n - 1n};
 
@@ -245,18 +245,27 @@ function checkArea(name, trace) {
 		{from: start + (end - start) / 2n, to: end, firstRow: Math.floor(rows / 2), lastRow: rows},
 	]) {
 		const answer = trace.groups(place, list);
-		const {groups, totals: sums, waits, listed} = answer;
-		const sum = (key) => groups.reduce((all, it) => all + BigInt(it[key]), 0n);
+		const {groups, totals: sums, listed} = answer;
+		const waits = answer.waits ?? [];
+		const sum = (key) => groups.reduce((all, it) => all + BigInt(it[key] ?? 0), 0n);
 
-		plainly(answer);
-		check1(listed === sums.groups && groups.length === Math.min(listed, 20), "the listed groups");
+		areas.push(written(answer));
 		check1(
-			groups.every((it, i) => !i || groups[i - 1].waiting_ns >= it.waiting_ns),
+			Boolean(answer.coverage || sums.running_ns === null) === answer.missing.length > 0,
+			"a sentence names the hole",
+		);
+		check1(
+			!answer.coverage || ![...groups, sums].some((it) => Object.values(it).includes(0n)),
+			"a 0 where the trace has a hole",
+		);
+		check1(listed === (sums.groups ?? 0) && groups.length === Math.min(listed, 20), "the listed groups");
+		check1(
+			groups.every((it, i) => !i || (groups[i - 1].waiting_ns ?? 0n) >= (it.waiting_ns ?? 0n)),
 			"their order",
 		);
 		for (const key of ["threads", "alive_ns", "running_ns", "waiting_ns"])
-			check1(listed > 20 || sum(key) === BigInt(sums[key]), `the sum of ${key}`);
-		check1(waits.reduce((all, it) => all + it.waits, 0) === sums.waits, "the sum of the waits");
+			check1(listed > 20 || sum(key) === BigInt(sums[key] ?? 0), `the sum of ${key}`);
+		check1(waits.reduce((all, it) => all + it.waits, 0) === (sums.waits ?? 0), "the sum of the waits");
 		check1(
 			waits.every(({least_ns: ns}, i) => !i || ns > waits[i - 1].least_ns) &&
 				(waits.at(-1)?.least_ns ?? 0n) <= sums.waiting_longest_ns,
@@ -265,15 +274,16 @@ function checkArea(name, trace) {
 		for (const group of groups.slice(0, 3)) {
 			const threads = trace.groupThreads(place, group.group);
 
-			plainly({threads});
+			areas.push(written({threads}));
 			check1(threads.length === Math.min(group.threads, 200), "the threads of a group");
 			check1(
-				threads.length === 200 || threads.reduce((all, it) => all + it.waiting_ns, 0n) === group.waiting_ns,
+				threads.length === 200 ||
+					threads.reduce((all, it) => all + (it.waiting_ns ?? 0n), 0n) === (group.waiting_ns ?? 0n),
 				"the time that they waited",
 			);
 		}
 	}
-	check1(trace.groups(whole, list).totals.threads === totals.threads, "all threads");
+	check1((trace.groups(whole, list).totals.threads ?? 0) === totals.threads, "all threads");
 }
 
 /**
@@ -541,7 +551,7 @@ function checkDiff(good, bad) {
 	check(ours.other_partings.length + 1 + ours.left_out.partings === ours.partings, "diff: all partings");
 	/* The files are not named, and what only a page has is left out. */
 	const plainly = JSON.parse(
-		JSON.stringify(answer, (key, it) => (["index", "other_partings"].includes(key) ? undefined : it)),
+		JSON.stringify(answer, (key, it) => (["index", "missing", "other_partings"].includes(key) ? undefined : it)),
 	);
 
 	delete plainly.left_out.partings;
@@ -555,7 +565,7 @@ function checkAlike(bytes) {
 		diff = traces[0].diff(traces[1]);
 
 	check(
-		diff.alike && diff.counterparts === traces[0].summary().totals.threads && !diff.partings,
+		diff.alike !== false && diff.counterparts === traces[0].summary().totals.threads && !diff.partings,
 		"a trace differs from itself",
 	);
 	for (const trace of traces) trace.close();

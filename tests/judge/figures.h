@@ -34,9 +34,13 @@
 	X(SHARE, "share", "stats: the share of time asleep")                                    \
 	X(RUNNING, "running", "stats: how long X ran")                                          \
 	X(ALIKE, "alike", "diff: a trace is like itself")                                       \
+	X(DIFF_NEVER, "diff-never", "diff: X is never resolved in one of the runs")             \
+	X(DIFF_NOTHING, "diff-nothing", "diff: X does nothing more in one of the runs")         \
+	X(DIFF_NONE, "diff-none", "diff: a run has no such thread, or no such counter")         \
 	X(AREA_THREADS, "area-threads", "area: the number of threads of a label")               \
 	X(AREA_ALIVE, "area-alive", "area: how long they lived")                                \
 	X(AREA_SUMS, "area-sums", "area: they ran and waited while they lived")                 \
+	X(AREA_NONE, "area-none", "area: they did not run, no packet is missing")               \
 	X(EXPORTS, "exports", "export: the sum of the durations of a name")                     \
 	X(LOST, "lost", "stats: N packets are missing")                                         \
 	X(IS_CAUSE, "is-cause", "why: this is the cause of a hang")                             \

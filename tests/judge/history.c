@@ -1,11 +1,13 @@
 /* Histories. The files of one replace those of the one before, in memory if the machine has such a directory. */
 #include "history.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "answers.h"
@@ -48,20 +50,26 @@ static uint64_t end_draw(struct random *r, const struct world *w)
 	return w->facts[random_below(r, w->n_facts)].time;
 }
 
-void history_clear(const struct history *h)
+/* Remove the files of the rings from the directory PATH. */
+static void clear(const char *path)
 {
 	char name[300];
 
-	snprintf(name, sizeof(name), "%s/objects", h->path);
+	snprintf(name, sizeof(name), "%s/objects", path);
 	unlink(name);
-	snprintf(name, sizeof(name), "%s/counters", h->path);
+	snprintf(name, sizeof(name), "%s/counters", path);
 	unlink(name);
-	snprintf(name, sizeof(name), "%s/ring", h->path);
+	snprintf(name, sizeof(name), "%s/ring", path);
 	unlink(name);
 	for (unsigned i = 1; i <= RECORDING_RINGS; i++) {
-		snprintf(name, sizeof(name), "%s/thread-%02u", h->path, i);
+		snprintf(name, sizeof(name), "%s/thread-%02u", path, i);
 		unlink(name);
 	}
+}
+
+void history_clear(const struct history *h)
+{
+	clear(h->path);
 }
 
 /* Lwt has threads of one process, conditions and mutexes; no wait of these ends by itself. */
@@ -126,6 +134,45 @@ static bool judge_named(const struct history *h, const struct trial *t)
 	return good;
 }
 
+/* Record the history into the directory PATH, and hide nothing. Return false on an error. */
+static bool store_whole(const struct history *h, const char *path)
+{
+	static struct recording whole;
+	struct hiding nothing = {
+		.ring_bytes = RECORDING_BYTES, .durations = h->hiding.durations, .sampled_ns = h->hiding.sampled_ns};
+	bool good = h->lwt ? recording_lwt(&whole, &h->world, h->until, &nothing)
+			   : recording_run(&whole, &h->world, h->recording.process, h->until, &nothing);
+
+	good = good && recording_store(&whole, path);
+	recording_deinit(&whole);
+	return good;
+}
+
+/* Judge the comparison of the recording with one of the same history of which nothing is hidden, both ways. */
+static bool judge_hidden(const struct history *h, const struct trial *t)
+{
+	char path[sizeof(h->path) + 8];
+	bool good;
+
+	/* Nobody can know which owners a recorder left out. */
+	if (h->hiding.kinds & HIDDEN_OWNERS)
+		return true;
+	snprintf(path, sizeof(path), "%s.whole", h->path);
+	good = (mkdir(path, 0700) == 0 || errno == EEXIST) && store_whole(h, path);
+	for (int bad = 0; bad < 2 && good; bad++) {
+		int code;
+		json_t *diff = answers_ask("diff", bad ? path : h->path, bad ? h->path : path, &code);
+
+		good = diff;
+		if (diff)
+			truth_of_hidden(t, diff, bad);
+		json_decref(diff);
+	}
+	clear(path);
+	rmdir(path);
+	return good;
+}
+
 /* Judge the answers that take more time, of a tenth of the histories. */
 static bool judge_more(const struct history *h, const struct trial *t)
 {
@@ -138,7 +185,8 @@ static bool judge_more(const struct history *h, const struct trial *t)
 	if (diff)
 		truth_of_diff(t, diff);
 	json_decref(diff);
-	return diff && judge_named(h, t) && truth_of_area(t, h->path) && truth_of_exports(t, h->path);
+	return diff && judge_hidden(h, t) && judge_named(h, t) && truth_of_area(t, h->path) &&
+	       truth_of_exports(t, h->path);
 }
 
 static bool judge_process(struct history *h, struct figures *f)

@@ -109,10 +109,3 @@ void truth_of_stats(const struct trial *t, const json_t *answer)
 	figures_note(t->figures, SENTENCE_LOST, lost == (int64_t)t->recording->cut || lost > 1,
 		     "%" PRId64 " packets, and %d is missing", lost, t->recording->cut);
 }
-
-void truth_of_diff(const struct trial *t, const json_t *answer)
-{
-	figures_note(t->figures, SENTENCE_ALIKE,
-		     json_is_true(json_object_get(answer, "alike")) && !answers_number(answer, "partings"),
-		     "the trace differs from itself");
-}

@@ -22,8 +22,13 @@ void truth_of_stats(const struct trial *t, const json_t *answer);
 /* ANSWER is what `diff` printed of the recording and itself. */
 void truth_of_diff(const struct trial *t, const json_t *answer);
 /*
- * Compare the page's table of threads, and the exports, of the recording whose files are in the directory PATH. Both
- * are judged only if nothing is hidden. Return false on an error.
+ * ANSWER is what `diff` printed of the recording of T and of one of the same history of which nothing is hidden. The recording of T is
+ * the good run, or with BAD the bad one.
+ */
+void truth_of_hidden(const struct trial *t, const json_t *answer, bool bad);
+/*
+ * Compare the page's table of threads, and the exports, of the recording whose files are in the directory PATH. The
+ * exports are judged only if nothing is hidden. Return false on an error.
  */
 bool truth_of_area(const struct trial *t, const char *path);
 bool truth_of_exports(const struct trial *t, const char *path);

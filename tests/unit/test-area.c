@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <mprof/area-report.h>
+#include <mprof/ids.h>
 
 #include "array.h"
 #include "check.h"
@@ -47,6 +48,7 @@ struct fake {
 	struct mprof_label labels[THREADS];
 	struct mprof_string strings[4];
 	struct mprof_gap gaps[2];
+	struct mprof_model_stream streams[2];
 	struct mprof_model_view v;
 };
 
@@ -58,13 +60,17 @@ static void fake_init(struct fake *f)
 	f->strings[0] = (struct mprof_string){0, 3};
 	f->strings[1] = (struct mprof_string){3, 3};
 	f->strings[2] = (struct mprof_string){6, 3};
+	f->streams[0] = (struct mprof_model_stream){.events = 1, .rows = 9, .silent = MPROF_NONE};
+	f->streams[1] = (struct mprof_model_stream){.guest = 1, .events = 1, .first_row = 9, .silent = MPROF_NONE};
 	f->v = (struct mprof_model_view){
 		.threads = f->threads,
 		.activations = f->runs,
 		.labels = f->labels,
 		.strings = f->strings,
 		.gaps = f->gaps,
+		.streams = f->streams,
 		.text = text,
+		.n_streams = 1,
 		.n_strings = 3,
 		.text_bytes = 9,
 	};
@@ -252,6 +258,22 @@ static void put(void *context, const char *text, size_t n)
 	o->text[o->n] = 0;
 }
 
+/* Return the answer of R about the groups, or about the threads of GROUP, until the next call. */
+static const char *answer(const struct mprof_area_report *r, uint32_t group)
+{
+	static struct output o;
+	struct mprof_json j = {.put = put, .context = &o, .shown = true};
+
+	o.n = 0;
+	mprof_json_open(&j, NULL, '{');
+	if (group == MPROF_NONE)
+		CHECK_EQ_INT(mprof_area_write(r, &j), MPROF_OK);
+	else
+		mprof_area_write_threads(r, group, &j);
+	mprof_json_close(&j, '}');
+	return o.text;
+}
+
 static void test_answer(void)
 {
 	static const char *const groups =
@@ -265,17 +287,15 @@ static void test_answer(void)
 		"\"totals\":{\"groups\":3,\"threads\":4,\"alive_ns\":\"45\",\"alive_longest_ns\":\"30\",\"running_ns\":"
 		"\"3\","
 		"\"running_longest_ns\":\"3\",\"waiting_ns\":\"42\",\"waiting_longest_ns\":\"30\",\"waits\":4,"
-		"\"lost_packets\":\"9007199254740993\"},"
+		"\"lost_packets\":0},"
 		"\"waits\":[{\"least_ns\":\"2\",\"waits\":1},{\"least_ns\":\"5\",\"waits\":2},{\"least_ns\":\"10\","
 		"\"waits\":0},"
-		"{\"least_ns\":\"20\",\"waits\":1}]}";
+		"{\"least_ns\":\"20\",\"waits\":1}],\"coverage\":null}";
 	static const char *const threads =
 		"{\"threads\":[{\"index\":0,\"thread\":7,\"start_ns\":\"0\",\"alive_ns\":\"10\",\"running_ns\":\"3\","
 		"\"waiting_ns\":\"7\"},{\"index\":2,\"thread\":0,\"start_ns\":\"0\",\"alive_ns\":\"5\",\"running_ns\":"
 		"\"0\","
 		"\"waiting_ns\":\"5\"}]}";
-	struct output o = {0};
-	struct mprof_json j = {.put = put, .context = &o, .shown = true};
 	struct mprof_area_report r = {.key = MPROF_AREA_WAITING, .descending = true, .most = 2, .text = ""};
 	struct fake f;
 
@@ -286,21 +306,79 @@ static void test_answer(void)
 	add(&f, 0, 0, 0, 2, MPROF_THREAD_Bind);
 	run(&f, 0, 2, 5);
 	f.threads[0].id = 7;
-	f.gaps[0] = (struct mprof_gap){.from = 20, .to = 25, .packets = (1ull << 53) + 1};
-	f.v.n_gaps = 1;
 	r.view = &f.v;
 	r.area = area(&f, 0, 100, 0, 0);
-	mprof_json_open(&j, NULL, '{');
-	mprof_area_write(&r, &j);
-	mprof_json_close(&j, '}');
-	CHECK_EQ_STR(o.text, groups);
-	o.n = 0;
-	j = (struct mprof_json){.put = put, .context = &o, .shown = true};
-	mprof_json_open(&j, NULL, '{');
-	mprof_area_write_threads(&r, 0, &j);
-	mprof_json_close(&j, '}');
-	CHECK_EQ_STR(o.text, threads);
+	CHECK_EQ_STR(answer(&r, MPROF_NONE), groups);
+	CHECK_EQ_STR(answer(&r, 0), threads);
 	mprof_area_free(r.area);
+}
+
+/* Return whether the answer about the area of F from FROM to TO, and the rows from FIRST on, has TEXT. */
+static bool says(struct fake *f, uint64_t from, uint64_t to, uint32_t first, const char *text)
+{
+	struct mprof_area_report r = {.view = &f->v, .area = area(f, from, to, first, 20), .text = "", .most = 9};
+	const char *said = answer(&r, MPROF_NONE);
+	bool has = strstr(said, text);
+
+	if (!has)
+		fprintf(stderr, "%s\n", said);
+	mprof_area_free(r.area);
+	return has;
+}
+
+/* A 0 needs evidence. */
+static void test_hole(void)
+{
+	struct fake f;
+
+	fake_init(&f);
+	add(&f, 10, 40, 0, 0, MPROF_THREAD_Bind);
+	run(&f, 0, 12, 15);
+	add(&f, 10, 40, 1, 1, MPROF_THREAD_Bind);
+	f.streams[0].start = 10;
+	f.v.n_streams = 2;
+	CHECK(says(&f, 10, 40, 0, "\"running_ns\":\"0\",\"running_longest_ns\":\"0\",\"waiting_ns\":\"30\""));
+	CHECK(says(&f, 10, 40, 0, "\"lost_packets\":0}"));
+	CHECK(says(&f, 10, 40, 0, "\"coverage\":null"));
+	CHECK(says(&f, 60, 90, 0, "\"totals\":{\"groups\":0,\"threads\":0,\"alive_ns\":\"0\""));
+	CHECK(says(&f, 60, 90, 0, "\"waits\":0,\"lost_packets\":0},\"waits\":[],"));
+	f.gaps[0] = (struct mprof_gap){.from = 20, .to = 25, .packets = (1ull << 53) + 1};
+	f.gaps[1] = (struct mprof_gap){.from = 80, .to = 80, .packets = 0};
+	f.v.n_gaps = 2;
+	CHECK(says(&f, 10, 40, 0, "\"running_ns\":null,\"running_longest_ns\":null,\"waiting_ns\":\"30\""));
+	CHECK(says(&f, 10, 40, 0, "\"running_ns\":\"3\""));
+	CHECK(says(&f, 10, 40, 0, "\"lost_packets\":\"9007199254740993\"}"));
+	CHECK(says(&f, 10, 40, 0, "\"coverage\":{\"hole\":\"gap\",\"from_ns\":\"20\",\"to_ns\":\"25\"}"));
+	CHECK(says(&f, 30, 40, 0, "\"coverage\":null"));
+	CHECK(says(&f, 5, 15, 0, "\"coverage\":{\"hole\":\"begin\",\"from_ns\":\"5\",\"to_ns\":\"10\"}"));
+	/* Nothing is in the area, but it could be. */
+	CHECK(says(&f, 60, 90, 0,
+		   "\"groups\":[],\"listed\":0,\"totals\":{\"groups\":null,\"threads\":null,\"alive_ns\":null"));
+	CHECK(says(&f, 60, 90, 0,
+		   "\"waits\":null,\"lost_packets\":null},\"waits\":null,\"coverage\":{\"hole\":\"gap\""));
+	/* The rows of another program, whose ring has no hole. */
+	CHECK(says(&f, 60, 90, 9, "\"totals\":{\"groups\":0,\"threads\":0,"));
+}
+
+/* Nothing tells when a thread runs: its times are unknown, and those of other rings are not. */
+static void test_untold(void)
+{
+	struct fake f;
+
+	fake_init(&f);
+	add(&f, 10, 40, 0, 0, MPROF_THREAD_Bind);
+	CHECK(says(&f, 0, 40, 0, "\"alive_ns\":\"30\",\"alive_longest_ns\":\"30\",\"running_ns\":null"));
+	CHECK(says(&f, 0, 40, 0, "\"waiting_longest_ns\":null,\"waits\":null,\"lost_packets\":0},\"waits\":null"));
+	f.streams[0].declares = MPROF_DECLARES_KINDS | MPROF_WRITES_STOPS;
+	CHECK(says(&f, 0, 40, 0, "\"running_ns\":\"0\""));
+	f.streams[0].declares = 0;
+	add(&f, 10, 40, 0, 1, MPROF_THREAD_Bind);
+	run(&f, 1, 20, 22);
+	CHECK(says(&f, 0, 40, 0, "\"running_ns\":\"0\""));
+	f.v.n_streams = 2;
+	f.threads[0].stream = 1;
+	CHECK(says(&f, 0, 40, 0, "\"running_ns\":null"));
+	CHECK(says(&f, 0, 40, 0, "\"running_ns\":\"2\""));
 }
 
 /* Count moment by moment what the area says of random threads. */
@@ -373,6 +451,8 @@ int main(void)
 	CHECK_RUN(test_waits);
 	CHECK_RUN(test_list);
 	CHECK_RUN(test_answer);
+	CHECK_RUN(test_hole);
+	CHECK_RUN(test_untold);
 	CHECK_RUN(test_random);
 	CHECK_RUN(test_no_memory);
 	return check_done();

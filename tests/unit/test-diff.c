@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <mprof/diff.h>
+#include <mprof/ids.h>
 
 #include "check.h"
 #include "diff-state.h"
@@ -702,6 +703,80 @@ static void test_told(void)
 	two_deinit(&t);
 }
 
+#define ALL                                                                                        \
+	(MPROF_DECLARES_KINDS | MPROF_DECLARES_FIRST | MPROF_WRITES_SIGNALS | MPROF_WRITES_WAKES | \
+	 MPROF_WRITES_STOPS | MPROF_WRITES_ENDS)
+
+/* A run whose recorder declares FLAGS (0: nothing), in which thread 1 ENDS or not, with a packet missing before its end if it LACKS one. */
+static struct mprof_model *declared(unsigned flags, bool ends, bool lacks)
+{
+	static const struct line lines[] = {
+		CREATES(1, -1, 1, Task),
+		SAYS(2, 1, "one"),
+		DOES(3, switch, 1, 0),
+		DOES(9, fulfills, 1, 1),
+		DOES(90, switch, -1, 0),
+		DOES(95, switch, -1, 0)
+	};
+	struct mprof_raw_event e = {
+		.id = MPROF_EVENT_extra, .type = MPROF_EXTRA_RECORDER, .number = (int64_t)(257 | flags << 16)};
+	struct mprof_model *m = begin(1);
+
+	if (flags)
+		CHECK_EQ_INT(mprof_model_add(m, 0, &e), MPROF_OK);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (i == 3 && lacks)
+			CHECK_EQ_INT(mprof_model_gap(m, 0, 1), MPROF_OK);
+		if (i != 3 || ends)
+			line_add(m, 0, &lines[i]);
+	}
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	return m;
+}
+
+/* Each run, and each outcome, has the hole of its trace. */
+static void test_holes(void)
+{
+	static const struct {
+		unsigned good, bad; /* flags of the recorders */
+		bool lacks;	    /* the bad run lacks a packet */
+		enum mprof_hole of_good, of_bad, of_end;
+	} cases[] = {
+		{ALL, ALL, false, MPROF_HOLE_NONE, MPROF_HOLE_NONE, MPROF_HOLE_NONE},
+		{ALL, ALL, true, MPROF_HOLE_NONE, MPROF_HOLE_GAP, MPROF_HOLE_GAP},
+		{ALL, ALL & ~MPROF_DECLARES_FIRST, false, MPROF_HOLE_NONE, MPROF_HOLE_BEGIN, MPROF_HOLE_NONE},
+		{ALL, ALL & ~MPROF_WRITES_SIGNALS, false, MPROF_HOLE_NONE, MPROF_HOLE_KIND, MPROF_HOLE_NONE},
+		{ALL, ALL & ~MPROF_WRITES_ENDS, false, MPROF_HOLE_NONE, MPROF_HOLE_KIND, MPROF_HOLE_KIND},
+		{ALL, 0, false, MPROF_HOLE_NONE, MPROF_HOLE_UNSAID, MPROF_HOLE_UNSAID},
+		{ALL & ~MPROF_WRITES_STOPS, ALL, false, MPROF_HOLE_NONE, MPROF_HOLE_NONE, MPROF_HOLE_NONE},
+		{0, 0, false, MPROF_HOLE_NONE, MPROF_HOLE_NONE, MPROF_HOLE_UNSAID},
+	};
+	struct two t;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		two_make(&t, declared(cases[i].good, true, false), declared(cases[i].bad, false, cases[i].lacks), NULL);
+		CHECK_EQ_STR(mprof_hole_name(t.v->good_coverage.hole), mprof_hole_name(cases[i].of_good));
+		CHECK_EQ_STR(mprof_hole_name(t.v->bad_coverage.hole), mprof_hole_name(cases[i].of_bad));
+		CHECK_EQ_UINT(t.v->n_outcomes, 1);
+		CHECK_EQ_UINT(t.v->outcomes[0].kind, MPROF_DIFF_BAD_WAITS);
+		CHECK_EQ_STR(mprof_hole_name(t.v->outcomes[0].coverage.hole), mprof_hole_name(cases[i].of_end));
+		two_deinit(&t);
+	}
+}
+
+/* A ring that declares nothing lacks its beginning if it has a thread without its creation. */
+static void test_beginnings(void)
+{
+	static const struct line earlier[] = { DOES(1, switch, 7, 0), DOES(9, switch, -1, 0) };
+	struct two t;
+
+	two_make(&t, declared(0, true, false), TELL(earlier), NULL);
+	CHECK_EQ_UINT(t.v->good_coverage.hole, MPROF_HOLE_NONE);
+	CHECK_EQ_UINT(t.v->bad_coverage.hole, MPROF_HOLE_BEGIN);
+	CHECK_EQ_UINT(t.v->bad_coverage.to, 1);
+	two_deinit(&t);
+}
+
 static void test_without_memory(void)
 {
 	static struct line lines[PROGRAM];
@@ -906,6 +981,8 @@ int main(void)
 	CHECK_RUN(test_circles);
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_told);
+	CHECK_RUN(test_holes);
+	CHECK_RUN(test_beginnings);
 	CHECK_RUN(test_without_memory);
 	CHECK_RUN(test_align);
 	CHECK_RUN(test_swapped);

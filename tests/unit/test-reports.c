@@ -141,14 +141,22 @@ static enum mprof_status write_diff_page(struct trial *t)
 /* The groups of an area; or with THREADS the threads of one. */
 static enum mprof_status ask_area(struct trial *t, bool threads)
 {
-	struct mprof_area *a = mprof_area_new(t->bad, &(struct mprof_area_place){0, UINT64_MAX, 0, UINT32_MAX});
-	const struct mprof_area_report r = {.view = t->bad, .area = a, .text = "", .most = UINT32_MAX};
+	struct mprof_why *why = mprof_why_new(t->bad);
+	struct mprof_explanation *e = why ? mprof_explanation_new(t->bad, why, NULL) : NULL;
+	const struct mprof_area_place all = {0, UINT64_MAX, 0, UINT32_MAX};
+	struct mprof_area *a = e ? mprof_area_new(t->bad, &all) : NULL;
+	const struct mprof_area_report r = {
+		.view = t->bad, .area = a, .explanation = e, .text = "", .most = UINT32_MAX};
+	enum mprof_status status = a ? MPROF_OK : MPROF_NOMEM;
 
 	if (a && threads)
 		mprof_area_write_threads(&r, 0, &t->json);
 	else if (a)
-		mprof_area_write(&r, &t->json);
-	return mprof_area_free(a) || !a ? MPROF_NOMEM : MPROF_OK;
+		status = mprof_area_write(&r, &t->json);
+	mprof_area_free(a);
+	mprof_explanation_free(e);
+	mprof_why_free(why);
+	return status;
 }
 
 static enum mprof_status write_area(struct trial *t)
@@ -186,7 +194,7 @@ static const struct {
 	{"a thread", "\"story\":[[", write_thread, 10},
 	{"diff", "\"label\":\"request #\"", write_diff, 30},
 	{"diff for a page", "\"other_partings\":[", write_diff_page, 30},
-	{"area", "\"label\":\"waits\"", write_area, 5},
+	{"area", " would not be here", write_area, 10},
 	{"the threads of an area", "\"threads\":[{\"index\":", write_area_threads, 5},
 };
 

@@ -26,6 +26,7 @@ struct side {
 	struct timing *timing;
 	const char *name; /* "good" or "bad" */
 	uint64_t start;
+	const struct mprof_coverage *coverage;
 };
 
 /* The answer, with the good run first. */
@@ -35,6 +36,13 @@ struct differences {
 };
 
 enum { GOOD, BAD };
+
+CLEANUP_DEFINE(struct mprof_explanation, mprof_explanation_free)
+
+static bool has_hole(const struct side *s)
+{
+	return s->coverage->hole != MPROF_HOLE_NONE;
+}
 
 /* Print threads, their counterparts in the other run, and the steps at which the two diverge. */
 
@@ -60,6 +68,32 @@ static void put_when(const struct side *s, uint64_t time)
 
 	time_text_of(s, time, text);
 	fputs(text, stdout);
+}
+
+/*
+ * Print a line that begins with HEAD: WHAT would not be here, because of the hole C of the run S. Without a hole print nothing. Return an
+ * exit code.
+ */
+static int show_hole(const struct side *s, const char *head, const char *what, const struct mprof_coverage *c)
+{
+	CLEANUP(mprof_explanation_freep) struct mprof_explanation *e = NULL;
+	const struct mprof_explanation_piece *pieces;
+	uint32_t n;
+
+	if (c->hole == MPROF_HOLE_NONE)
+		return CTL_OK;
+	e = mprof_explanation_new(s->view, s->why, s->run->streams);
+	if (!e || mprof_explanation_hole(e, c) != MPROF_OK)
+		return say_memory();
+	printf("%s%s would not be here", head, what);
+	pieces = mprof_explanation_pieces(e, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (pieces[i].time != MPROF_EXPLANATION_UNTIMED)
+			put_when(s, pieces[i].time);
+		else
+			fwrite(mprof_explanation_text(e) + pieces[i].offset, 1, pieces[i].bytes, stdout);
+	putchar('\n');
+	return CTL_OK;
 }
 
 /* Return the bytes of string I of the run S, NULL for MPROF_NONE, and their number in *N. */
@@ -153,8 +187,9 @@ static void put_both(const struct differences *d, uint32_t i, uint32_t k)
 
 	if (!is_thread(good, i) || !is_thread(bad, k)) {
 		print_thread(is_thread(good, i) ? good : bad, is_thread(good, i) ? i : k, UINT64_MAX);
-		fputs(is_thread(good, i) ? ", which the bad run does not have" : ", which the good run does not have",
-		      stdout);
+		printf(has_hole(is_thread(good, i) ? bad : good) ? ", which the trace of the %s run does not have"
+								 : ", which the %s run does not have",
+		       is_thread(good, i) ? "bad" : "good");
 		return;
 	}
 	print_thread(good, i, UINT64_MAX);
@@ -213,7 +248,7 @@ static void show_next(const struct differences *d, const struct side *s, uint32_
 	const struct mprof_diff_step *steps = d->v->steps;
 
 	if (!n)
-		printf("    %-6s nothing more\n", s->name);
+		printf("    %-6s nothing more%s\n", s->name, has_hole(s) ? " in the trace" : "");
 	for (uint32_t i = next; i < next + n; i++) {
 		show_step(i > next ? "" : s->name, s, &steps[i]);
 		if (i > next || later == MPROF_NONE)
@@ -315,9 +350,10 @@ static void show_wait(const struct differences *d, int side, const struct mprof_
 		fputs(" on ", stdout);
 		print_thread(s, o->root, UINT64_MAX);
 	}
-	fputs(", for the ", stdout);
+	fputs(o->coverage.hole == MPROF_HOLE_NONE ? ", for the " : ", and the trace has no end of that in the ",
+	      stdout);
 	print_span(0, ns);
-	puts(" to the end of the trace");
+	puts(o->coverage.hole == MPROF_HOLE_NONE ? " to the end of the trace" : " to its own end");
 	if (end && behind) {
 		printf("  in the %s run that was resolved at ", like->name);
 		put_when(like, end->end);
@@ -345,29 +381,45 @@ static void show_victim(const struct differences *d, const struct mprof_diff_out
 	putchar('\n');
 }
 
-static void show_outcome(const struct differences *d, const struct mprof_diff_outcome *o)
+/* Return what happened by O. */
+static const char *name_of(const struct mprof_diff_outcome *o)
 {
-	static const char *const whats[] = {
-		[MPROF_DIFF_BAD_WAITS] = "never resolved in the bad run",
-		[MPROF_DIFF_BAD_FAILS] = "failed in the bad run only",
-		[MPROF_DIFF_GOOD_WAITS] = "never resolved in the good run",
-		[MPROF_DIFF_GOOD_FAILS] = "failed in the good run only",
+	/* The second one: the trace may lack what is denied. */
+	static const char *const whats[][2] = {
+		[MPROF_DIFF_BAD_WAITS] = {"never resolved in the bad run",
+					  "without a resolution in the trace of the bad run"},
+		[MPROF_DIFF_BAD_FAILS] = {"failed in the bad run only", "failed in the trace of the bad run only"},
+		[MPROF_DIFF_GOOD_WAITS] = {"never resolved in the good run",
+					   "without a resolution in the trace of the good run"},
+		[MPROF_DIFF_GOOD_FAILS] = {"failed in the good run only", "failed in the trace of the good run only"},
 	};
+
+	return whats[o->kind][o->coverage.hole != MPROF_HOLE_NONE];
+}
+
+static int show_outcome(const struct differences *d, const struct mprof_diff_outcome *o)
+{
+	const struct side *denied =
+		&d->sides[o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_GOOD_FAILS ? BAD : GOOD];
+	bool waits = o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_GOOD_WAITS;
 	const uint32_t threads[] = {o->good, o->bad};
 	const uint64_t spans[] = {o->good_ns, o->bad_ns};
+	int r;
 
-	show_victim(d, o, whats[o->kind]);
+	show_victim(d, o, name_of(o));
 	for (int i = GOOD; i <= BAD; i++) {
 		if (end_of(&d->sides[i], threads[i]))
 			show_end(&d->sides[i], threads[i], spans[i]);
 		else if (is_thread(&d->sides[i], threads[i]))
 			show_wait(d, i, o, threads[i], spans[i]);
 	}
+	r = show_hole(denied, "  ", waits ? "its resolution" : "such a failure", &o->coverage);
 	if (o->divergence != MPROF_NONE) {
 		fputs("  the runs part at ", stdout);
 		show_divergence(d, o->divergence);
 	}
 	putchar('\n');
+	return r;
 }
 
 /* ---- omitted entries and other differences */
@@ -386,17 +438,19 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static void show_outcomes(const struct differences *d)
+static int show_outcomes(const struct differences *d)
 {
 	uint32_t n = least(d->v->n_outcomes, OUTCOMES_MAX), rest = d->v->all_outcomes - n;
+	int r = CTL_OK;
 
-	for (uint32_t i = 0; i < n; i++)
-		show_outcome(d, &d->v->outcomes[i]);
+	for (uint32_t i = 0; i < n && !r; i++)
+		r = show_outcome(d, &d->v->outcomes[i]);
 	if (rest) {
 		fputs("threads end differently for ", stdout);
 		print_count(rest, "other reason");
 		puts("; see --json\n");
 	}
+	return r;
 }
 
 /* Print the first divergence, unless one of the printed outcomes contains it. */
@@ -461,6 +515,15 @@ static int put_shape(const char *text, size_t bytes)
 	return CTL_OK;
 }
 
+/* Print the number N of threads of the run S: 0 is unknown if the run has a hole. */
+static void put_number(const struct side *s, uint32_t n)
+{
+	if (n || !has_hole(s))
+		printf("%6" PRIu32, n);
+	else
+		printf("%6s", "?");
+}
+
 static int show_unmatched(const struct differences *d)
 {
 	uint32_t n = least(d->v->n_unmatched, OTHERS_MAX), label;
@@ -476,8 +539,11 @@ static int show_unmatched(const struct differences *d)
 		const struct side *s = &d->sides[one->good == MPROF_NONE ? BAD : GOOD];
 		uint32_t thread = one->good == MPROF_NONE ? one->bad : one->good;
 
-		printf("  %6" PRIu32 " %6" PRIu32 "  %s", one->good_n, one->bad_n,
-		       mprof_thread_type_name(s->view->threads[thread].type));
+		fputs("  ", stdout);
+		put_number(&d->sides[GOOD], one->good_n);
+		putchar(' ');
+		put_number(&d->sides[BAD], one->bad_n);
+		printf("  %s", mprof_thread_type_name(s->view->threads[thread].type));
 		label = label_of(s, thread, 0);
 		text = bytes_of(s, label, &bytes);
 		if (text && one->good_n + one->bad_n > 1)
@@ -497,7 +563,7 @@ static void put_final(const struct side *s, uint32_t i, bool summed)
 	const struct mprof_counter *c = i == MPROF_NONE ? NULL : &s->view->counters[i];
 
 	if (!c)
-		putchar('-');
+		putchar(has_hole(s) ? '?' : '-');
 	else if (summed)
 		printf("%" PRId64, c->kind == MPROF_COUNTER_AMOUNT ? c->sum : 0);
 	else
@@ -507,7 +573,7 @@ static void put_final(const struct side *s, uint32_t i, bool summed)
 static void put_largest(const struct side *s, uint32_t i)
 {
 	if (i == MPROF_NONE)
-		putchar('-');
+		putchar(has_hole(s) ? '?' : '-');
 	else
 		printf("%" PRId64, s->view->counters[i].max);
 }
@@ -571,6 +637,17 @@ static void show_run(const struct side *s, uint32_t threads, uint64_t end)
 	putchar('\n');
 }
 
+/* Say what the trace of each run can lack. Return an exit code. */
+static int show_holes(const struct differences *d)
+{
+	int r = show_hole(&d->sides[GOOD], "of the good run ", "a thread, a step or a counter",
+			  d->sides[GOOD].coverage);
+
+	return r ? r
+		 : show_hole(&d->sides[BAD], "of the bad run ", "a thread, a step or a counter",
+			     d->sides[BAD].coverage);
+}
+
 static void show_verdict(const struct differences *d)
 {
 	const struct mprof_diff_view *v = d->v;
@@ -578,6 +655,8 @@ static void show_verdict(const struct differences *d)
 	/* In missing packets the runs can differ. */
 	if (v->alike && (d->sides[GOOD].run->lost_packets || d->sides[BAD].run->lost_packets))
 		puts("no difference is in the traces; the two may differ in the missing packets");
+	else if (v->alike && (has_hole(&d->sides[GOOD]) || has_hole(&d->sides[BAD])))
+		puts("no difference is in the traces; the two may differ in what these lack");
 	else if (v->alike && !v->n_slower)
 		puts("the two are alike: the same threads, each with the same steps in the same order");
 	else if (v->alike)
@@ -603,17 +682,21 @@ int diff_show(const struct mprof_diff_report *report)
 					   .why = mprof_diff_why(report->diff, i == BAD),
 					   .timing = report->runs[i].clock,
 					   .name = names[i],
-					   .start = i == GOOD ? v->good_start : v->bad_start};
+					   .start = i == GOOD ? v->good_start : v->bad_start,
+					   .coverage = i == GOOD ? &v->good_coverage : &v->bad_coverage};
 	show_run(&d.sides[GOOD], v->good_threads, v->good_end);
 	show_run(&d.sides[BAD], v->bad_threads, v->bad_end);
 	printf("      ");
 	print_count(v->matched, "thread");
 	puts(" are in both\n");
-	show_outcomes(&d);
+	r = show_outcomes(&d);
+	if (r)
+		return r;
 	show_first(&d);
 	show_slower(&d);
 	r = show_unmatched(&d);
 	show_counters(&d);
+	r = r ? r : show_holes(&d);
 	show_verdict(&d);
 	return r ? r : stdout_verdict();
 }

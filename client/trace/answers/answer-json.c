@@ -52,6 +52,22 @@ void answer_put_thread(const struct answer_trace *t, struct mprof_json *j, const
 	mprof_json_close(j, '}');
 }
 
+void answer_put_coverage(const struct answer_trace *t, struct mprof_json *j, const char *key,
+			 const struct mprof_coverage *c)
+{
+	if (c->hole == MPROF_HOLE_NONE) {
+		mprof_json_null(j, key);
+		return;
+	}
+	mprof_json_open(j, key, '{');
+	mprof_json_word(j, "hole", mprof_hole_name(c->hole));
+	mprof_json_time(j, "from_ns", c->from);
+	mprof_json_time(j, "to_ns", c->to);
+	if (t->streams)
+		mprof_json_word(j, "stream", t->streams[c->stream]);
+	mprof_json_close(j, '}');
+}
+
 static void put_piece(struct mprof_json *j, const char *text, const struct mprof_explanation_piece *piece)
 {
 	mprof_json_open(j, NULL, '{');

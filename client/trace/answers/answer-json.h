@@ -2,6 +2,7 @@
 #ifndef TRACE_ANSWER_JSON_H
 #define TRACE_ANSWER_JSON_H
 
+#include <mprof/coverage.h>
 #include <mprof/explanation.h>
 #include <mprof/json-writer.h>
 
@@ -25,6 +26,9 @@ bool answer_names(const struct answer_trace *t, uint32_t thread);
 /* Write THREAD as an object, or null if an answer does not name it. */
 void answer_put_thread(const struct answer_trace *t, struct mprof_json *j, const char *key, uint32_t thread,
 		       uint64_t time);
+/* Write what an absent event means: the hole in which it could be, or null if it did not happen. */
+void answer_put_coverage(const struct answer_trace *t, struct mprof_json *j, const char *key,
+			 const struct mprof_coverage *c);
 /* Write the sentences of the trace's explanation as `story`, if it was made with MPROF_OK, the value of STATUS. Return STATUS. */
 enum mprof_status answer_put_story(const struct answer_trace *t, struct mprof_json *j, const char *key,
 				   enum mprof_status status);

@@ -8,45 +8,73 @@ static void put_count(struct mprof_json *j, const char *key, uint64_t n)
 	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
 }
 
-static void put_sums(struct mprof_json *j, const struct mprof_area_sum *alive, const struct mprof_area_sum *running,
-		     const struct mprof_area_sum *waiting)
+/* Write a number that a hole can make 0: then null. */
+static void put_number(const struct mprof_area *a, struct mprof_json *j, const char *key, uint64_t n)
 {
-	mprof_json_time(j, "alive_ns", alive->total_ns);
-	mprof_json_time(j, "alive_longest_ns", alive->longest_ns);
-	mprof_json_time(j, "running_ns", running->total_ns);
-	mprof_json_time(j, "running_longest_ns", running->longest_ns);
-	mprof_json_time(j, "waiting_ns", waiting->total_ns);
-	mprof_json_time(j, "waiting_longest_ns", waiting->longest_ns);
+	if (n || mprof_area_coverage(a)->hole == MPROF_HOLE_NONE)
+		put_count(j, key, n);
+	else
+		mprof_json_null(j, key);
 }
 
-static void put_group(const struct answer_trace *t, struct mprof_json *j, const struct mprof_area_group *g,
-		      uint32_t group)
+/* Write NS, or null if it is not KNOWN, or 0 where a hole can hide more. */
+static void put_known(const struct mprof_area *a, struct mprof_json *j, const char *key, uint64_t ns, bool known)
 {
+	if (known && (ns || mprof_area_coverage(a)->hole == MPROF_HOLE_NONE))
+		mprof_json_time(j, key, ns);
+	else
+		mprof_json_null(j, key);
+}
+
+static void put_sums(const struct mprof_area *a, struct mprof_json *j, const struct mprof_area_sum sums[3], bool untold)
+{
+	static const char *const keys[3][2] = {
+		{"alive_ns", "alive_longest_ns"},
+		{"running_ns", "running_longest_ns"},
+		{"waiting_ns", "waiting_longest_ns"},
+	};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		put_known(a, j, keys[i][0], sums[i].total_ns, i == 0 || !untold);
+		put_known(a, j, keys[i][1], sums[i].longest_ns, i == 0 || !untold);
+	}
+}
+
+static void put_group(const struct answer_trace *t, const struct mprof_area *a, struct mprof_json *j, uint32_t group)
+{
+	const struct mprof_area_group *g = &mprof_area_groups(a)[group];
+
 	mprof_json_open(j, NULL, '{');
 	mprof_json_number(j, "group", group);
 	answer_put_string(t, j, "label", g->label);
 	mprof_json_word(j, "type", mprof_thread_type_name(g->type));
 	mprof_json_number(j, "threads", g->threads);
 	mprof_json_number(j, "first", g->first);
-	put_sums(j, &g->alive, &g->running, &g->waiting);
+	put_sums(a, j, (const struct mprof_area_sum[]){g->alive, g->running, g->waiting}, g->untold);
 	mprof_json_close(j, '}');
 }
 
-static void put_totals(struct mprof_json *j, const struct mprof_area_totals *all)
+static void put_totals(const struct mprof_area *a, struct mprof_json *j)
 {
+	const struct mprof_area_totals *all = mprof_area_totals(a);
+
 	mprof_json_open(j, "totals", '{');
-	mprof_json_number(j, "groups", all->groups);
-	mprof_json_number(j, "threads", all->threads);
-	put_sums(j, &all->alive, &all->running, &all->waiting);
-	put_count(j, "waits", all->waits);
-	put_count(j, "lost_packets", all->lost_packets);
+	put_number(a, j, "groups", all->groups);
+	put_number(a, j, "threads", all->threads);
+	put_sums(a, j, (const struct mprof_area_sum[]){all->alive, all->running, all->waiting}, all->untold);
+	if (all->untold)
+		mprof_json_null(j, "waits");
+	else
+		put_number(a, j, "waits", all->waits);
+	put_number(a, j, "lost_packets", all->lost_packets);
 	mprof_json_close(j, '}');
 }
 
 /* Write how often threads waited how long, from the shortest to the longest wait. */
-static void put_waits(struct mprof_json *j, const uint64_t *waits)
+static void put_waits(const struct mprof_area *a, struct mprof_json *j)
 {
 	static const uint8_t parts[] = {1, 2, 5};
+	const uint64_t *waits = mprof_area_waits(a);
 	uint32_t first = 0, end = MPROF_AREA_WAITS;
 	uint64_t ten = 1;
 
@@ -54,6 +82,10 @@ static void put_waits(struct mprof_json *j, const uint64_t *waits)
 		end--;
 	while (first < end && !waits[first])
 		first++;
+	if (mprof_area_totals(a)->untold || (!end && mprof_area_coverage(a)->hole != MPROF_HOLE_NONE)) {
+		mprof_json_null(j, "waits");
+		return;
+	}
 	mprof_json_open(j, "waits", '[');
 	for (uint32_t i = 0; i < end; i++) {
 		if (i && i % 3 == 0)
@@ -68,26 +100,29 @@ static void put_waits(struct mprof_json *j, const uint64_t *waits)
 	mprof_json_close(j, ']');
 }
 
-void mprof_area_write(const struct mprof_area_report *r, struct mprof_json *j)
+enum mprof_status mprof_area_write(const struct mprof_area_report *r, struct mprof_json *j)
 {
-	const struct answer_trace t = {.view = r->view};
+	const struct answer_trace t = {.view = r->view, .streams = r->streams, .explanation = r->explanation};
 	uint32_t n = mprof_area_list(r->area, r->key, r->descending, r->text, r->bytes);
-	const struct mprof_area_group *groups = mprof_area_groups(r->area);
 	const uint32_t *order = mprof_area_order(r->area);
 
 	mprof_json_open(j, "groups", '[');
 	for (uint32_t i = 0; i < n && i < r->most; i++)
-		put_group(&t, j, &groups[order[i]], order[i]);
+		put_group(&t, r->area, j, order[i]);
 	mprof_json_close(j, ']');
 	mprof_json_number(j, "listed", n);
-	put_totals(j, mprof_area_totals(r->area));
-	put_waits(j, mprof_area_waits(r->area));
+	put_totals(r->area, j);
+	put_waits(r->area, j);
+	answer_put_coverage(&t, j, "coverage", mprof_area_coverage(r->area));
+	return r->explanation ? answer_put_story(&t, j, "missing", mprof_explanation_area(r->explanation, r->area))
+			      : MPROF_OK;
 }
 
 void mprof_area_write_threads(const struct mprof_area_report *r, uint32_t group, struct mprof_json *j)
 {
 	struct mprof_area_thread threads[MPROF_AREA_THREADS_MAX];
 	uint32_t n = mprof_area_threads(r->area, group, threads, MPROF_AREA_THREADS_MAX);
+	bool told = group >= mprof_area_totals(r->area)->groups || !mprof_area_groups(r->area)[group].untold;
 
 	mprof_json_open(j, "threads", '[');
 	for (uint32_t i = 0; i < n; i++) {
@@ -97,9 +132,9 @@ void mprof_area_write_threads(const struct mprof_area_report *r, uint32_t group,
 		mprof_json_number(j, "index", threads[i].thread);
 		mprof_json_number(j, "thread", it->id);
 		mprof_json_time(j, "start_ns", it->start);
-		mprof_json_time(j, "alive_ns", threads[i].alive_ns);
-		mprof_json_time(j, "running_ns", threads[i].running_ns);
-		mprof_json_time(j, "waiting_ns", threads[i].waiting_ns);
+		put_known(r->area, j, "alive_ns", threads[i].alive_ns, true);
+		put_known(r->area, j, "running_ns", threads[i].running_ns, told);
+		put_known(r->area, j, "waiting_ns", threads[i].waiting_ns, told);
 		mprof_json_close(j, '}');
 	}
 	mprof_json_close(j, ']');

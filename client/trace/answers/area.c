@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include <mprof/area.h>
+#include <mprof/ids.h>
 
+#include "coverage-index.h"
 #include "grow.h"
+#include "map.h"
 #include "thread-label.h"
 
 /* A group in the list while it is sorted: by NUMBER, then by the BYTES of TEXT, then by GROUP. */
@@ -24,11 +27,13 @@ struct mprof_area {
 	const struct mprof_model_view *v;
 	struct mprof_area_place place;
 	struct mprof_area_totals all;
+	struct mprof_coverage coverage;
 	uint64_t waits[MPROF_AREA_WAITS];
 	struct grow groups; /* struct mprof_area_group */
 	struct grow next;   /* uint32_t, by group: next group of the same label, or MPROF_NONE */
 	uint32_t *first;    /* by string, and at last for threads without a label: first group, or MPROF_NONE */
 	uint32_t *group;    /* by thread: its group; MPROF_NONE: the thread is not in the area */
+	uint8_t *tells;	    /* by stream: 1 if its ring tells when threads run */
 	/* Room for all groups, and the listed groups: mprof_area_list() needs no more memory, and cannot fail. */
 	struct entry *entries;
 	uint32_t *order;
@@ -100,6 +105,51 @@ static struct mprof_area_thread times(const struct mprof_area *a, uint32_t threa
 	return out;
 }
 
+/* ---- what the rings have ---- */
+
+/* Note which rings tell when threads run: they show it, or their writer declares that it writes each stop. */
+static void note_tellers(struct mprof_area *a)
+{
+	const struct mprof_model_view *v = a->v;
+
+	for (uint32_t i = 0; i < v->n_streams; i++)
+		a->tells[i] = (v->streams[i].declares & MPROF_WRITES_STOPS) != 0;
+	for (uint32_t i = 0; i < v->n_activations; i++) {
+		const struct mprof_activation *run = &v->activations[i];
+		const struct mprof_thread *t = &v->threads[run->thread];
+
+		if (!(t->flags & MPROF_THREAD_ROOT) || run->end > run->start)
+			a->tells[t->stream] = 1;
+	}
+}
+
+/* Return whether threads of the stream S have rows of the area, or could have one there if S has none. */
+static bool has_rows(const struct mprof_area *a, const struct mprof_model_stream *s)
+{
+	return s->first_row <= a->place.last_row && s->first_row + (s->rows ? s->rows : 1) > a->place.first_row;
+}
+
+/* Find what can be missing. Return false without memory. */
+static bool find_hole(struct mprof_area *a)
+{
+	const struct mprof_model_stream *s = a->v->streams;
+	struct coverage_index index;
+	struct map guests;
+	bool fine = coverage_index_init(&index, a->v);
+
+	map_init(&guests, 0);
+	fine = fine && map_reserve(&guests, a->v->n_streams);
+	for (uint32_t i = 0; fine && i < a->v->n_streams; i++)
+		if (has_rows(a, &s[i]))
+			map_set(&guests, s[i].guest, 1);
+	for (uint32_t i = 0; fine && i < a->v->n_streams && a->coverage.hole == MPROF_HOLE_NONE; i++)
+		if (map_get(&guests, s[i].guest) != MPROF_NONE)
+			coverage_stream(a->v, &index, i, a->place.from, a->place.to, &a->coverage);
+	map_deinit(&guests);
+	coverage_index_deinit(&index);
+	return fine;
+}
+
 /* ---- groups ---- */
 
 /* Return the group of LABEL and TYPE, new if there is none; MPROF_NONE without memory. */
@@ -140,6 +190,10 @@ static bool add(struct mprof_area *a, uint32_t thread)
 	g = (struct mprof_area_group *)a->groups.items + i;
 	a->group[thread] = i;
 	g->first = g->threads++ ? g->first : thread;
+	if (a->v->threads[thread].first_activation == MPROF_NONE && !a->tells[a->v->threads[thread].stream]) {
+		g->untold = 1;
+		a->all.untold = 1;
+	}
 	sum(&g->alive, t.alive_ns);
 	sum(&g->running, t.running_ns);
 	sum(&g->waiting, t.waiting_ns);
@@ -181,8 +235,10 @@ struct mprof_area *mprof_area_new(const struct mprof_model_view *view, const str
 	a->place = *place;
 	a->first = malloc(((size_t)view->n_strings + 1) * sizeof(*a->first));
 	a->group = malloc(((size_t)view->n_threads + 1) * sizeof(*a->group));
-	if (!a->first || !a->group)
+	a->tells = malloc((size_t)view->n_streams + 1);
+	if (!a->first || !a->group || !a->tells || !find_hole(a))
 		return mprof_area_free(a);
+	note_tellers(a);
 	for (uint32_t i = 0; i <= view->n_strings; i++)
 		a->first[i] = MPROF_NONE;
 	return add_all(a) ? a : mprof_area_free(a);
@@ -195,6 +251,7 @@ struct mprof_area *mprof_area_free(struct mprof_area *a)
 		grow_deinit(&a->next);
 		free(a->first);
 		free(a->group);
+		free(a->tells);
 		free(a->entries);
 		free(a->order);
 	}
@@ -215,6 +272,11 @@ const struct mprof_area_group *mprof_area_groups(const struct mprof_area *a)
 const uint64_t *mprof_area_waits(const struct mprof_area *a)
 {
 	return a->waits;
+}
+
+const struct mprof_coverage *mprof_area_coverage(const struct mprof_area *a)
+{
+	return &a->coverage;
 }
 
 /* ---- the list ---- */

@@ -271,6 +271,7 @@ static bool explain(struct mprof_diff *d, struct mprof_diff_outcome *o)
 
 	o->good_ns = o->good == MPROF_NONE ? 0 : took(&d->side[GOOD], o->good);
 	o->bad_ns = o->bad == MPROF_NONE ? 0 : took(&d->side[BAD], o->bad);
+	diff_outcome_coverage(d, o);
 	mprof_why_ask(s->why, side == GOOD ? o->good : o->bad, &answer);
 	o->verdict = answer.verdict;
 	o->root = o->root_match = o->condition = o->lost_signal = MPROF_NONE;

@@ -43,6 +43,13 @@ static void close_of(const struct writing *w, int side)
 	mprof_json_close(w->j, '}');
 }
 
+/* Write the hole C of the run SIDE. */
+static void put_hole(const struct writing *w, int side, const struct mprof_coverage *c)
+{
+	w->j->clock = w->r->runs[side].clock;
+	answer_put_coverage(&w->traces[side], w->j, "coverage", c);
+}
+
 static void put_who(const struct writing *w, int side, const char *key, uint32_t thread, uint64_t time)
 {
 	answer_put_thread(&w->traces[side], w->j, key, thread, time);
@@ -81,6 +88,24 @@ static void put_step(const struct writing *w, int side, const char *key, uint32_
 	close_of(w, side);
 }
 
+static bool has_hole(const struct writing *w, int side)
+{
+	return (side == GOOD ? w->v->good_coverage : w->v->bad_coverage).hole != MPROF_HOLE_NONE;
+}
+
+/* Write the N steps from NEXT on, or null if there are none in the trace, where some can be missing. */
+static void put_next(const struct writing *w, int side, uint32_t next, uint32_t n)
+{
+	if (!n && has_hole(w, side)) {
+		mprof_json_null(w->j, "next");
+		return;
+	}
+	mprof_json_open(w->j, "next", '[');
+	for (uint32_t i = 0; i < n; i++)
+		put_step(w, side, NULL, next + i);
+	mprof_json_close(w->j, ']');
+}
+
 /* Write where the THREAD of the run SIDE parts from its counterpart: step COMMON, N steps from NEXT on, step LATER. */
 static void put_side(const struct writing *w, int side, uint32_t thread, uint32_t common, uint32_t next, uint32_t n,
 		     uint32_t later)
@@ -88,10 +113,7 @@ static void put_side(const struct writing *w, int side, uint32_t thread, uint32_
 	mprof_json_open(w->j, side == GOOD ? "good" : "bad", '{');
 	put_who(w, side, "thread", thread, UINT64_MAX);
 	put_step(w, side, "common", common);
-	mprof_json_open(w->j, "next", '[');
-	for (uint32_t i = 0; i < n; i++)
-		put_step(w, side, NULL, next + i);
-	mprof_json_close(w->j, ']');
+	put_next(w, side, next, n);
 	put_step(w, side, "later", later);
 	mprof_json_close(w->j, '}');
 }
@@ -164,6 +186,12 @@ static void put_missed(const struct writing *w, int side, uint32_t i)
 	close_of(w, side);
 }
 
+/* Return the run that lacks an end, or the failure, by O. */
+static int denied_in(const struct mprof_diff_outcome *o)
+{
+	return o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_GOOD_FAILS ? BAD : GOOD;
+}
+
 static void put_outcome(const struct writing *w, const struct mprof_diff_outcome *o)
 {
 	static const char *const names[] = {
@@ -184,6 +212,7 @@ static void put_outcome(const struct writing *w, const struct mprof_diff_outcome
 	put_life(w, !side, "root_counterpart", o->root_match, NULL);
 	put_who(w, side, "condition", o->condition, UINT64_MAX);
 	put_missed(w, side, o->lost_signal);
+	put_hole(w, denied_in(o), &o->coverage);
 	put_divergence(w, "parting", o->divergence);
 	mprof_json_close(w->j, '}');
 }
@@ -214,6 +243,15 @@ char *mprof_diff_shape(const char *text, size_t *bytes)
 	return shape;
 }
 
+/* Write N of the run SIDE, or null for 0 where the run has a hole. */
+static void put_number(const struct writing *w, int side, const char *key, uint32_t n)
+{
+	if (n || !has_hole(w, side))
+		put_count(w, key, n);
+	else
+		mprof_json_null(w->j, key);
+}
+
 static enum mprof_status put_unmatched(const struct writing *w, const struct mprof_diff_unmatched *u)
 {
 	int side = u->good == MPROF_NONE ? BAD : GOOD;
@@ -231,8 +269,8 @@ static enum mprof_status put_unmatched(const struct writing *w, const struct mpr
 		mprof_json_text(w->j, "label", shape, bytes);
 	else
 		answer_put_string(&w->traces[side], w->j, "label", string);
-	put_count(w, "good", u->good_n);
-	put_count(w, "bad", u->bad_n);
+	put_number(w, GOOD, "good", u->good_n);
+	put_number(w, BAD, "bad", u->bad_n);
 	put_life(w, GOOD, "first_good", u->good, NULL);
 	put_life(w, BAD, "first_bad", u->bad, NULL);
 	mprof_json_close(w->j, '}');
@@ -273,9 +311,11 @@ static void put_counter(const struct writing *w, const struct mprof_diff_counter
 	mprof_json_close(w->j, '}');
 }
 
-static void put_run(const struct writing *w, int side)
+static enum mprof_status put_run(const struct writing *w, int side)
 {
 	const struct mprof_diff_report_run *run = &w->r->runs[side];
+	const struct mprof_coverage *c = side == GOOD ? &w->v->good_coverage : &w->v->bad_coverage;
+	enum mprof_status status = MPROF_OK;
 
 	mprof_json_open(w->j, side == GOOD ? "good" : "bad", '{');
 	mprof_json_word(w->j, "trace", run->name);
@@ -283,11 +323,16 @@ static void put_run(const struct writing *w, int side)
 	mprof_json_time(w->j, "first_ns", side == GOOD ? w->v->good_start : w->v->bad_start);
 	mprof_json_time(w->j, "last_ns", side == GOOD ? w->v->good_end : w->v->bad_end);
 	put_count(w, "lost_packets", run->lost_packets);
+	put_hole(w, side, c);
+	if (run->explanation && c->hole != MPROF_HOLE_NONE)
+		status = answer_put_story(&w->traces[side], w->j, "missing",
+					  mprof_explanation_hole(run->explanation, c));
 	if (w->j->wall && run->wall_uncertainty_ns == UINT64_MAX)
 		mprof_json_null(w->j, "wall_uncertainty_ns");
 	else if (w->j->wall)
 		mprof_json_time(w->j, "wall_uncertainty_ns", run->wall_uncertainty_ns);
 	close_of(w, side);
+	return status;
 }
 
 /* Write all divergences but the first one, which has a member of its own. */
@@ -314,13 +359,26 @@ static void put_left_out(const struct writing *w)
 	mprof_json_close(w->j, '}');
 }
 
-static void put_head(const struct writing *w)
+/* Return whether a thread ended differently, and no hole can hide that it did not. */
+static bool differ(const struct mprof_diff_view *v)
+{
+	for (uint32_t i = 0; i < v->n_outcomes; i++)
+		if (v->outcomes[i].coverage.hole == MPROF_HOLE_NONE)
+			return true;
+	return false;
+}
+
+static enum mprof_status put_head(const struct writing *w)
 {
 	const struct mprof_diff_view *v = w->v;
+	enum mprof_status good, bad;
 
-	mprof_json_boolean(w->j, "alike", v->alike);
-	put_run(w, GOOD);
-	put_run(w, BAD);
+	if ((has_hole(w, GOOD) || has_hole(w, BAD)) && !differ(v))
+		mprof_json_null(w->j, "alike");
+	else
+		mprof_json_boolean(w->j, "alike", v->alike);
+	good = put_run(w, GOOD);
+	bad = put_run(w, BAD);
 	put_count(w, "counterparts", v->matched);
 	put_count(w, "undue", v->not_due);
 	put_count(w, "partings", v->all_divergences);
@@ -329,6 +387,7 @@ static void put_head(const struct writing *w)
 		put_partings(w);
 	put_count(w, "slower_percent", v->slower_percent);
 	mprof_json_time(w->j, "slower_ns", v->slower_ns);
+	return good == MPROF_OK ? bad : good;
 }
 
 enum mprof_status mprof_diff_write(const struct mprof_diff_report *r, struct mprof_json *j)
@@ -340,8 +399,9 @@ enum mprof_status mprof_diff_write(const struct mprof_diff_report *r, struct mpr
 		w.traces[side] = (struct answer_trace){.view = r->runs[side].view,
 						       .why = mprof_diff_why(r->diff, side == BAD),
 						       .streams = r->runs[side].streams,
+						       .explanation = r->runs[side].explanation,
 						       .indexed = r->indexed};
-	put_head(&w);
+	status = put_head(&w);
 	mprof_json_open(j, "outcomes", '[');
 	for (uint32_t i = 0; i < w.v->n_outcomes; i++)
 		put_outcome(&w, &w.v->outcomes[i]);

@@ -3,8 +3,8 @@
  *
  * diff-sides.c numbers texts and hashes threads. diff-match.c finds counterparts, with
  * diff-align.c. diff-tracks.c lists each thread's steps, and diff-divergences.c compares them.
- * diff-outcomes.c, diff-slower.c, diff-unmatched.c and diff-counters.c make the results. diff.c owns the
- * state.
+ * diff-outcomes.c, diff-slower.c, diff-unmatched.c and diff-counters.c make the results, diff-coverage.c what
+ * they can lack. diff.c owns the state.
  */
 #ifndef TRACE_DIFF_STATE_H
 #define TRACE_DIFF_STATE_H
@@ -113,6 +113,11 @@ bool diff_outcomes(struct mprof_diff *d);
 bool diff_slower(struct mprof_diff *d);
 bool diff_unmatched(struct mprof_diff *d);
 bool diff_counters(struct mprof_diff *d);
+
+/* Find what the traces can lack, for the view. Call it once streams are matched. Return false without memory. */
+bool diff_coverage(struct mprof_diff *d);
+/* Find the hole in which the end, or the failure, could be that a run lacks by the outcome O. */
+void diff_outcome_coverage(struct mprof_diff *d, struct mprof_diff_outcome *o);
 
 /*
  * A *fork*: the first difference between the steps of the counterparts GOOD and BAD, after SAME

@@ -70,3 +70,10 @@ void explain_hole(struct mprof_explanation *e, const struct mprof_coverage *c, u
 		explain_put(e, since == UINT64_MAX ? " has none" : " has none before the wait");
 	}
 }
+
+enum mprof_status mprof_explanation_hole(struct mprof_explanation *e, const struct mprof_coverage *coverage)
+{
+	explain_begin(e);
+	explain_hole(e, coverage, UINT64_MAX);
+	return explain_end(e);
+}

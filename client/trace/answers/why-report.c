@@ -127,23 +127,6 @@ static void put_holder(const struct answer_trace *t, struct mprof_json *j, const
 	mprof_json_close(j, '}');
 }
 
-/* Write what an absent event means: the hole in which it could be, or null if it did not happen. */
-static void put_coverage(const struct answer_trace *t, struct mprof_json *j, const char *key,
-			 const struct mprof_coverage *c)
-{
-	if (c->hole == MPROF_HOLE_NONE) {
-		mprof_json_null(j, key);
-		return;
-	}
-	mprof_json_open(j, key, '{');
-	mprof_json_word(j, "hole", mprof_hole_name(c->hole));
-	mprof_json_time(j, "from_ns", c->from);
-	mprof_json_time(j, "to_ns", c->to);
-	if (t->streams)
-		mprof_json_word(j, "stream", t->streams[c->stream]);
-	mprof_json_close(j, '}');
-}
-
 /* Write the other end of what the thread waits for, if the recorder found it; else null. */
 static void put_far_end(const struct answer_trace *t, struct mprof_json *j, const struct mprof_why_answer *a)
 {
@@ -171,8 +154,8 @@ static void put_condition(const struct answer_trace *t, struct mprof_json *j, co
 	mprof_json_number(j, "signals_since", a->signals_since);
 	put_signal(t, j, "last_signal", a->last_signal);
 	mprof_json_number(j, "signals", a->signals);
-	put_coverage(t, j, "since_coverage", &a->since_coverage);
-	put_coverage(t, j, "before_coverage", &a->before_coverage);
+	answer_put_coverage(t, j, "since_coverage", &a->since_coverage);
+	answer_put_coverage(t, j, "before_coverage", &a->before_coverage);
 	mprof_json_boolean(j, "elsewhere", a->elsewhere);
 	put_far_end(t, j, a);
 }
@@ -211,7 +194,7 @@ static void put_wait(const struct answer_trace *t, struct mprof_json *j, const s
 	struct mprof_why_state state;
 
 	mprof_why_unresolved(t->why, a->thread, &unresolved);
-	put_coverage(t, j, "resolution_coverage", &unresolved);
+	answer_put_coverage(t, j, "resolution_coverage", &unresolved);
 	mprof_json_number(j, "links", (int64_t)a->links + a->cycle);
 	put_chain(t, j, a);
 	put_root(t, j, a->root, a->since);
@@ -289,7 +272,7 @@ static void put_waits(const struct answer_trace *t, struct mprof_json *j, const 
 	mprof_json_number(j, "groups", n);
 	mprof_json_number(j, "causes", causes);
 	mprof_json_number(j, "shown", mprof_waits_shown(waits));
-	put_coverage(t, j, "coverage", &c);
+	answer_put_coverage(t, j, "coverage", &c);
 	mprof_json_close(j, '}');
 }
 

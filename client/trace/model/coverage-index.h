@@ -59,6 +59,12 @@ void coverage_ask(const struct mprof_model_view *view, const struct coverage_ind
 void coverage_losses(const struct mprof_model_view *view, const struct coverage_index *x, uint32_t stream,
 		     uint64_t from, uint64_t to, struct mprof_coverage *coverage);
 /*
+ * Store in *COVERAGE a hole of STREAM between FROM and TO, ns, whatever the kind of event is: the ring begins later, or as
+ * coverage_losses().
+ */
+void coverage_stream(const struct mprof_model_view *view, const struct coverage_index *x, uint32_t stream,
+		     uint64_t from, uint64_t to, struct mprof_coverage *coverage);
+/*
  * Store in *COVERAGE the hole in which a resolution of THREAD may be, from its creation to END, ns, the end of the
  * trace. X is the index of VIEW. That the ring begins later, or that its writer need not write resolutions, is no hole
  * here: the program expects this one. Neither is a clock that went back, if the program has one ring, which lacks no packet: its

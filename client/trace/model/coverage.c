@@ -108,6 +108,17 @@ static struct mprof_coverage find_loss(const struct mprof_model_view *v, const s
 	return (struct mprof_coverage){0};
 }
 
+/* As find_loss(), and find whether STREAM begins behind FROM. */
+static struct mprof_coverage find_begin_or_loss(const struct mprof_model_view *v, const struct coverage_index *x,
+						uint32_t stream, uint64_t known, uint64_t from, uint64_t to)
+{
+	const struct mprof_model_stream *s = &v->streams[stream];
+
+	if (!lacks_ring(s) && s->start > from && !(s->declares & MPROF_DECLARES_FIRST))
+		return hole(MPROF_HOLE_BEGIN, stream, from, s->start);
+	return find_loss(v, x, stream, known, from, to);
+}
+
 static struct mprof_coverage ask_stream(const struct mprof_model_view *v, const struct coverage_index *x,
 					uint32_t stream, enum mprof_coverage_kind kind, uint64_t from, uint64_t to,
 					uint64_t at)
@@ -123,9 +134,7 @@ static struct mprof_coverage ask_stream(const struct mprof_model_view *v, const 
 			return hole(MPROF_HOLE_UNSAID, stream, 0, 0);
 		known = first_of(s, kind) < from ? first_of(s, kind) : from;
 	}
-	if (!lacks_ring(s) && s->start > from && !(s->declares & MPROF_DECLARES_FIRST))
-		return hole(MPROF_HOLE_BEGIN, stream, from, s->start);
-	return find_loss(v, x, stream, known, from, to);
+	return find_begin_or_loss(v, x, stream, known, from, to);
 }
 
 bool coverage_is_of_losses(const struct mprof_model_view *v, uint32_t name)
@@ -187,6 +196,17 @@ void coverage_ask(const struct mprof_model_view *v, const struct coverage_index 
 	for (uint32_t i = 0; i < v->n_streams && coverage->hole == MPROF_HOLE_NONE; i++)
 		if (belong_together(&v->streams[stream], &v->streams[i]) && !is_of_vcpus(v, i))
 			*coverage = ask_stream(v, x, i, kind, from, to, at);
+	if (coverage->hole == MPROF_HOLE_NONE)
+		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
+}
+
+void coverage_stream(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t stream, uint64_t from,
+		     uint64_t to, struct mprof_coverage *coverage)
+{
+	*coverage = (struct mprof_coverage){0};
+	if (!v->streams[stream].events || is_of_vcpus(v, stream))
+		return;
+	*coverage = find_begin_or_loss(v, x, stream, from, from, to);
 	if (coverage->hole == MPROF_HOLE_NONE)
 		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
 }

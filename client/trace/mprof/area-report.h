@@ -10,7 +10,7 @@
 #ifndef MPROF_AREA_REPORT_H
 #define MPROF_AREA_REPORT_H
 
-#include <mprof/area.h>
+#include <mprof/explanation.h>
 #include <mprof/json-writer.h>
 
 #ifdef __cplusplus
@@ -24,6 +24,9 @@ extern "C" {
 struct mprof_area_report {
 	const struct mprof_model_view *view;
 	struct mprof_area *area; /* of the view */
+	char *const *streams;	 /* the names of the view's streams; NULL: the answer names no stream */
+	/* Makes the sentences on what can be missing. NULL: the answer has none. */
+	struct mprof_explanation *explanation;
 	/* As for mprof_area_list(): which groups the answer lists, and in which order. */
 	const char *text;
 	uint32_t bytes;
@@ -32,8 +35,11 @@ struct mprof_area_report {
 	uint32_t most; /* most groups to list, the first ones */
 };
 
-/* Write the answer's members; the caller opens the object and closes it. The order of the area's list becomes that of the report. */
-MPROF_API void mprof_area_write(const struct mprof_area_report *r, struct mprof_json *j);
+/*
+ * Write the answer's members; the caller opens the object and closes it. The order of the area's list becomes that of the report.
+ * Return MPROF_OK, or MPROF_NOMEM without memory for a sentence.
+ */
+MPROF_API enum mprof_status mprof_area_write(const struct mprof_area_report *r, struct mprof_json *j);
 /* Write the threads of GROUP, an index of the area's groups, that waited longest, as the member `threads`. */
 MPROF_API void mprof_area_write_threads(const struct mprof_area_report *r, uint32_t group, struct mprof_json *j);
 

@@ -9,12 +9,13 @@
  *
  * All times are the parts inside of the range. A thread waits while it lives and does not run; it
  * can run on for a moment after its end. Inside of a gap the trace has no events, so a thread seems
- * to go on there as it was.
+ * to go on there as it was. mprof_area_coverage() tells whether something is missing: then a 0 is no
+ * proof that there is nothing.
  */
 #ifndef MPROF_AREA_H
 #define MPROF_AREA_H
 
-#include <mprof/model.h>
+#include <mprof/coverage.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,7 +41,8 @@ struct mprof_area_group {
 	uint32_t threads; /* number of threads that live in the area */
 	uint32_t first;	  /* the earliest of these threads */
 	uint8_t type;	  /* enum mprof_thread_type, or any other value */
-	uint8_t reserved[3];
+	uint8_t untold; /* 1: nothing tells when one of these threads runs, so RUNNING and WAITING mean nothing; else 0 */
+	uint8_t reserved[2];
 };
 
 /* Keys by which the list of groups can be sorted. */
@@ -70,6 +72,8 @@ struct mprof_area_totals {
 	uint64_t lost_packets; /* packets that are missing in the range, of all streams */
 	uint32_t groups;
 	uint32_t threads;
+	uint32_t untold; /* 1: a group is UNTOLD, so RUNNING, WAITING and WAITS mean nothing; else 0 */
+	uint32_t reserved;
 };
 
 struct mprof_area;
@@ -90,6 +94,11 @@ MPROF_API struct mprof_area *mprof_area_free(struct mprof_area *a);
 MPROF_API const struct mprof_area_totals *mprof_area_totals(const struct mprof_area *a);
 MPROF_API const struct mprof_area_group *mprof_area_groups(const struct mprof_area *a);
 MPROF_API const uint64_t *mprof_area_waits(const struct mprof_area *a);
+/*
+ * Return the hole in which threads, runs and ends of the area could be that the trace does not have: the first one of the programs
+ * whose threads have rows there. Without a hole the trace has all of them. Owned by A.
+ */
+MPROF_API const struct mprof_coverage *mprof_area_coverage(const struct mprof_area *a);
 
 /*
  * Sort by KEY, the largest first if DESCENDING, the groups whose label or type contains the BYTES

@@ -10,6 +10,7 @@
 #define MPROF_DIFF_REPORT_H
 
 #include <mprof/diff.h>
+#include <mprof/explanation.h>
 #include <mprof/json-writer.h>
 
 #ifdef __cplusplus
@@ -25,6 +26,8 @@ struct mprof_diff_report_run {
 	/* If the output has wall times: by how much the true ones can be earlier, ns; UINT64_MAX: unknown. */
 	uint64_t wall_uncertainty_ns;
 	uint64_t lost_packets;
+	/* For a page: says what the trace can lack. NULL: the answer does not. */
+	struct mprof_explanation *explanation;
 };
 
 struct mprof_diff_report {
@@ -36,7 +39,7 @@ struct mprof_diff_report {
 
 /*
  * Write the answer's members; the caller opens the object and closes it. Return MPROF_OK, or MPROF_NOMEM without memory for a
- * label.
+ * label or a sentence.
  */
 MPROF_API enum mprof_status mprof_diff_write(const struct mprof_diff_report *r, struct mprof_json *j);
 

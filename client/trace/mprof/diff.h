@@ -22,6 +22,7 @@
 #ifndef MPROF_DIFF_H
 #define MPROF_DIFF_H
 
+#include <mprof/coverage.h>
 #include <mprof/why.h>
 
 #ifdef __cplusplus
@@ -149,6 +150,11 @@ struct mprof_diff_outcome {
 	 */
 	uint32_t divergence;
 	uint32_t reserved;
+	/*
+	 * The hole in which the resolution could be of a thread that waits, or the failure of the other run's thread. Without a
+	 * hole the outcomes do differ.
+	 */
+	struct mprof_coverage coverage;
 };
 
 /*
@@ -245,6 +251,12 @@ struct mprof_diff_view {
 	uint64_t slower_percent; /* SLOWER_PERCENT and SLOWER_NS of the options, or their defaults */
 	uint64_t slower_ns;
 	uint64_t work; /* number of comparisons; grows no faster than threads and steps */
+	/*
+	 * A hole in which each run could have threads, steps and counters that its trace lacks: a part of a ring is missing, or its
+	 * recorder does not write a kind of events that that of the other run writes. ALIKE and each "none" are then only of the traces.
+	 */
+	struct mprof_coverage good_coverage;
+	struct mprof_coverage bad_coverage;
 };
 
 struct mprof_diff;

@@ -14,6 +14,7 @@
 #ifndef MPROF_EXPLANATION_H
 #define MPROF_EXPLANATION_H
 
+#include <mprof/area.h>
 #include <mprof/waits.h>
 #include <mprof/why.h>
 
@@ -65,6 +66,13 @@ MPROF_API enum mprof_status mprof_explanation_last(struct mprof_explanation *e, 
  */
 MPROF_API enum mprof_status mprof_explanation_group(struct mprof_explanation *e, const struct mprof_waits_group *group);
 MPROF_API enum mprof_status mprof_explanation_rest(struct mprof_explanation *e, const struct mprof_waits *w);
+
+/*
+ * mprof_explanation_area() says what can be missing in A, an area of the view; the text is empty if nothing is. mprof_explanation_hole()
+ * is the end of a sentence that something would not be here: the hole of COVERAGE, which has one. They are as the calls above.
+ */
+MPROF_API enum mprof_status mprof_explanation_hole(struct mprof_explanation *e, const struct mprof_coverage *coverage);
+MPROF_API enum mprof_status mprof_explanation_area(struct mprof_explanation *e, const struct mprof_area *a);
 
 /*
  * mprof_explanation_pieces() returns the pieces, and their number in *N. mprof_explanation_text()

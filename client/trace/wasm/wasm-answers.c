@@ -115,9 +115,11 @@ char *wasm_thread(const struct mprof_threads *threads, struct mprof_explanation 
 	return taken(&text, status);
 }
 
-static struct mprof_diff_report_run run_of(const struct loader *l, char *const *streams)
+static struct mprof_diff_report_run run_of(const struct loader *l, char *const *streams,
+					   struct mprof_explanation *explanation)
 {
-	struct mprof_diff_report_run run = {.view = mprof_model_view(loader_model(l)), .streams = streams};
+	struct mprof_diff_report_run run = {
+		.view = mprof_model_view(loader_model(l)), .streams = streams, .explanation = explanation};
 	struct loader_counts counts;
 
 	for (uint32_t i = 0; i < run.view->n_streams; i++) {
@@ -128,10 +130,13 @@ static struct mprof_diff_report_run run_of(const struct loader *l, char *const *
 }
 
 char *wasm_diff_answer(const struct mprof_diff *d, const struct loader *good, char *const *good_streams,
-		       const struct loader *bad, char *const *bad_streams)
+		       struct mprof_explanation *good_explanation, const struct loader *bad, char *const *bad_streams,
+		       struct mprof_explanation *bad_explanation)
 {
 	const struct mprof_diff_report r = {
-		.diff = d, .runs = {run_of(good, good_streams), run_of(bad, bad_streams)}, .indexed = true};
+		.diff = d,
+		.runs = {run_of(good, good_streams, good_explanation), run_of(bad, bad_streams, bad_explanation)},
+		.indexed = true};
 	struct growing text = {0};
 	struct mprof_json j = {.put = put, .context = &text, .shown = true};
 	enum mprof_status status;
@@ -148,17 +153,19 @@ struct mprof_area *wasm_area(const struct mprof_model_view *view, uint64_t from,
 	return mprof_area_new(view, &(struct mprof_area_place){from, to, first_row, last_row});
 }
 
-char *wasm_area_groups(const struct mprof_model_view *view, struct mprof_area *area, enum mprof_area_key key,
+char *wasm_area_groups(const struct mprof_model_view *view, struct mprof_area *area,
+		       struct mprof_explanation *explanation, char *const *streams, enum mprof_area_key key,
 		       bool descending, const char *words, uint32_t bytes, uint32_t most)
 {
-	const struct mprof_area_report r = {view, area, words, bytes, key, descending, most};
+	const struct mprof_area_report r = {view, area, streams, explanation, words, bytes, key, descending, most};
 	struct growing text = {0};
 	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+	enum mprof_status status;
 
 	mprof_json_open(&j, NULL, '{');
-	mprof_area_write(&r, &j);
+	status = mprof_area_write(&r, &j);
 	mprof_json_close(&j, '}');
-	return taken(&text, MPROF_OK);
+	return taken(&text, status);
 }
 
 char *wasm_area_threads(const struct mprof_model_view *view, struct mprof_area *area, uint32_t group)

@@ -71,14 +71,19 @@ char *wasm_thread(const struct mprof_threads *threads, struct mprof_explanation 
 /* Return the area of VIEW (<mprof/area.h>) from FROM to TO and from FIRST_ROW to LAST_ROW, or NULL without memory. */
 struct mprof_area *wasm_area(const struct mprof_model_view *view, uint64_t from, uint64_t to, uint32_t first_row,
 			     uint32_t last_row);
-/* The answer about AREA of VIEW: the groups that contain the BYTES bytes at WORDS, sorted by KEY, at most MOST of them. */
-char *wasm_area_groups(const struct mprof_model_view *view, struct mprof_area *area, enum mprof_area_key key,
+/*
+ * The answer about AREA of VIEW: the groups that contain the BYTES bytes at WORDS, sorted by KEY, at most MOST of them,
+ * with the sentences of EXPLANATION.
+ */
+char *wasm_area_groups(const struct mprof_model_view *view, struct mprof_area *area,
+		       struct mprof_explanation *explanation, char *const *streams, enum mprof_area_key key,
 		       bool descending, const char *words, uint32_t bytes, uint32_t most);
 /* The same about the threads of GROUP that waited longest. */
 char *wasm_area_threads(const struct mprof_model_view *view, struct mprof_area *area, uint32_t group);
-/* The answer of `mprofctl diff`: of D, the difference of the traces of GOOD and BAD, with the names of their streams. */
+/* The answer of `mprofctl diff`: of D, the difference of the traces of GOOD and BAD, with the names of their streams, and sentences. */
 char *wasm_diff_answer(const struct mprof_diff *d, const struct loader *good, char *const *good_streams,
-		       const struct loader *bad, char *const *bad_streams);
+		       struct mprof_explanation *good_explanation, const struct loader *bad, char *const *bad_streams,
+		       struct mprof_explanation *bad_explanation);
 /*
  * The same of `mprofctl stats`, from FROM to TO, ns on the model's time line. If that is the whole trace, the numbers of events are
  * exact; for a part only the events that the model keeps are counted.

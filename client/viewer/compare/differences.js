@@ -43,6 +43,13 @@ export function stepText(step) {
 	return words[step.step] ?? step.step;
 }
 
+/* The same where the trace can lack the end, or the failure, that is denied. */
+const OUTCOMES_OF_TRACES = {
+	"bad-waits": "Without a resolution in the trace above",
+	"bad-fails": "Failed in the trace above only",
+	"good-waits": "Without a resolution in the trace below",
+	"good-fails": "Failed in the trace below only",
+};
 const OUTCOMES = {
 	"bad-waits": ["Resolved below only", "bad"],
 	"bad-fails": ["Failed above only", "bad"],
@@ -58,16 +65,19 @@ function outcome(it) {
 
 	return {
 		kind: "outcome",
-		text: `${says}: ${who(it[side] ?? it[OTHER[side]])}${rest}${root}.`,
+		text: `${it.coverage ? OUTCOMES_OF_TRACES[it.outcome] : says}: ${who(it[side] ?? it[OTHER[side]])}${rest}${root}.`,
 		good: it.good,
 		bad: it.bad,
 	};
 }
 
+/** Return what a side of a parting did next. The trace can lack that. */
+const next = (side) => (side.next ? stepText(side.next[0]) : "does nothing more in the trace");
+
 function divergence({good, bad}, first) {
 	const common = bad.common ? ` until it ${stepText(bad.common)}` : "";
 	const time = ({next, common: last}) => {
-		const step = next[0] ?? last;
+		const step = next?.[0] ?? last;
 
 		return step ? BigInt(step.time_ns) : null;
 	};
@@ -75,7 +85,7 @@ function divergence({good, bad}, first) {
 	return {
 		kind: "divergence",
 		first,
-		text: `${first ? "Here they part first: " : ""}${who(bad.thread)} does the same in both${common}; then above it ${stepText(bad.next[0])}, below it ${stepText(good.next[0])}.`,
+		text: `${first ? "Here they part first: " : ""}${who(bad.thread)} does the same in both${common}; then above it ${next(bad)}, below it ${next(good)}.`,
 		good: good.thread,
 		bad: bad.thread,
 		goodTime: time(good),
@@ -86,7 +96,7 @@ function divergence({good, bad}, first) {
 function unmatched({type, label, first_good: good, first_bad: bad, good: below, bad: above}) {
 	return {
 		kind: "unmatched",
-		text: `Without a counterpart: ${type}${label ? ` “${short(label, 60)}”` : ""}, ${above} above and ${below} below.`,
+		text: `Without a counterpart: ${type}${label ? ` “${short(label, 60)}”` : ""}, ${above ?? "none in the trace"} above and ${below ?? "none in the trace"} below.`,
 		good,
 		bad,
 	};
@@ -103,7 +113,7 @@ function slower({good, bad, followers}) {
 	};
 }
 
-function counter({counter: name, stream, good, bad}) {
+function counter({counter: name, stream, good, bad}, diff) {
 	const called = short(stream ? `${stream}: ${name}` : name);
 
 	return {
@@ -111,7 +121,9 @@ function counter({counter: name, stream, good, bad}) {
 		text:
 			good && bad
 				? `The counter ${called} has other values.`
-				: `The counter ${called} is ${bad ? "above" : "below"} only.`,
+				: diff[bad ? "good" : "bad"].coverage
+					? `The counter ${called} is in the trace ${bad ? "above" : "below"} only.`
+					: `The counter ${called} is ${bad ? "above" : "below"} only.`,
 		good: null,
 		bad: null,
 	};
@@ -130,19 +142,26 @@ export function differences(diff) {
 		...diff.other_partings.map((it) => divergence(it, false)),
 		...diff.lone.map(unmatched),
 		...diff.slower.map(slower),
-		...diff.counters.map(counter),
+		...diff.counters.map((it) => counter(it, diff)),
 	];
 }
 
-/** Return a sentence on how similar the traces are. */
+/** Return a sentence on how similar the traces are, and whether they can lack something. */
 export function summary({alike, counterparts, good, bad}) {
 	const lasts = (run) => rough(BigInt(run.last_ns) - BigInt(run.first_ns));
 	const took = `the trace above lasts ${lasts(bad)}, below ${lasts(good)}`;
 	const summary = alike
 		? "Nothing differs but times"
 		: `${count(counterparts, "thread has", "threads have")} a counterpart, of ${bad.threads.toLocaleString("en")} above and ${good.threads.toLocaleString("en")} below`;
+	const lacks = (run, place) =>
+		run.coverage
+			? ` A thread, a step or a counter of the trace ${place} would not be here${run.missing
+					.flat()
+					.map(({text}) => text)
+					.join("")}.`
+			: "";
 
-	return `${summary}; ${took}.`;
+	return `${summary}; ${took}.${lacks(bad, "above")}${lacks(good, "below")}`;
 }
 
 /** Return the number of differences that DIFF leaves out because its lists are limited. */

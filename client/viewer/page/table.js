@@ -49,8 +49,9 @@ export class Table {
 	 *   returns what is sorted and copied, in UNIT, and TEXT what is shown, if it differs; NODE returns a node instead of
 	 *   a text; SHARE returns the length of a bar behind the text, 0 to 1; NUMBER: true aligns the
 	 *   column to the right, and sorts it from the largest on at first;
-	 * - list({key, descending, text, most}): return {rows, total}, or a Promise of it: the first MOST
-	 *   rows that contain TEXT, sorted by the column KEY, and the number of all of them;
+	 * - list({key, descending, text, most}): return {rows, total, nothing}, or a Promise of it: the first MOST
+	 *   rows that contain TEXT, sorted by the column KEY, the number of all of them, and the sentence of a table
+	 *   without rows, if it is another one;
 	 * - sort: {key, descending} at first;
 	 * - kept: an object in which the table leaves itself by its caption, and finds the table that it replaces, of
 	 *   which it takes the order and the filter;
@@ -126,7 +127,7 @@ export class Table {
 	/** Show the rows. If several calls wait, only the last one shows them. Resolve when they are shown. */
 	async show() {
 		const turn = (this.turn = {});
-		const {rows, total} = await this.list({...this.sort, text: this.text, most: ROWS_SHOWN});
+		const {rows, total, nothing} = await this.list({...this.sort, text: this.text, most: ROWS_SHOWN});
 
 		if (this.turn !== turn) return;
 		this.columns.forEach(({key}, i) => {
@@ -144,7 +145,7 @@ export class Table {
 					? ""
 					: this.text
 						? "No row contains this text."
-						: "There is nothing here.";
+						: (nothing ?? "There is nothing here.");
 	}
 
 	/** Copy all rows that the filter lets through to the clipboard, or save them. */

@@ -2,9 +2,10 @@
 import {make, short} from "../page/make.js";
 import {Table, listOf} from "../page/table.js";
 import {count, exact, rough, span} from "../page/times.js";
+import {sentence} from "./panel.js";
 
 const number = (n) => Number(n).toLocaleString("en");
-const share = (part, whole) => (whole > 0n ? Number((part * 10000n) / whole) / 10000 : 0);
+const share = (part, whole) => (part !== null && whole > 0n ? Number((part * 10000n) / whole) / 10000 : 0);
 
 /** Return a link with TEXT that calls PRESS. */
 const link = (text, press) =>
@@ -18,7 +19,7 @@ function timeColumn(key, title, whole) {
 		unit: "ns",
 		number: true,
 		value: (row) => row[key],
-		text: (row) => rough(row[key]),
+		text: (row) => (row[key] === null ? "unknown" : rough(row[key])),
 		share: whole && ((row) => share(row[key], whole())),
 	};
 }
@@ -61,7 +62,11 @@ function groups(place, engine, clock, {select, sheet}) {
 			const answer = await engine.groups(place, query);
 
 			totals = answer.totals;
-			return {rows: answer.groups, total: answer.listed};
+			return {
+				rows: answer.groups,
+				total: answer.listed,
+				nothing: answer.coverage ? "The trace has nothing here." : undefined,
+			};
 		},
 	});
 	/* Select the only thread of GROUP, or list its threads. */
@@ -111,9 +116,12 @@ function groups(place, engine, clock, {select, sheet}) {
 	return {table, chosen};
 }
 
-/** Return the table of how often threads waited how long, the WAITS of an answer of engine.groups(); null if none waited. */
+/**
+ * Return the table of how often threads waited how long, the WAITS of an answer of engine.groups(); null if none waited, or if
+ * that is unknown.
+ */
 function waits(rows, sheet) {
-	const most = Math.max(...rows.map((row) => Number(row.waits)));
+	const most = Math.max(...(rows ?? []).map((row) => Number(row.waits)));
 	const columns = [
 		{
 			key: "least_ns",
@@ -132,7 +140,7 @@ function waits(rows, sheet) {
 		},
 	];
 
-	if (!rows.length) return null;
+	if (!rows?.length) return null;
 	return new Table({
 		caption: "How long threads waited",
 		columns,
@@ -262,21 +270,13 @@ function rowChoice({firstRow, lastRow, rows}, set) {
 	);
 }
 
-/** Return the sentences on the collections and the missing packets of STATS and TOTALS. */
-function remarks(stats, totals, length) {
-	const out = [];
+/** Return the sentence on the collections of STATS as a list of nodes, empty if there are none. */
+function collections(stats, length) {
+	const textContent =
+		`${count(stats.gcs, "garbage collection")}: ${rough(stats.gc_ns)} in all, ` +
+		`${(share(stats.gc_ns, length) * 100).toFixed(1)} % of the time, the longest ${rough(stats.gc_longest_ns)}.`;
 
-	if (stats.gcs)
-		out.push(
-			`${count(stats.gcs, "garbage collection")}: ${rough(stats.gc_ns)} in all, ` +
-				`${(share(stats.gc_ns, length) * 100).toFixed(1)} % of the time, the longest ${rough(stats.gc_longest_ns)}.`,
-		);
-	if (totals.lost_packets)
-		out.push(
-			`${count(totals.lost_packets, "packet is", "packets are")} missing here: what happened in the gaps is unknown, ` +
-				"and threads seem to go on there as they were.",
-		);
-	return out.map((textContent) => make("p", {textContent}));
+	return stats.gcs ? [make("p", {textContent})] : [];
 }
 
 /**
@@ -287,6 +287,7 @@ function remarks(stats, totals, length) {
  * hooks:
  * - choose(thread), select(index): select a thread;
  * - rows(first, last): select rows;
+ * - go: that of sentence() of panel.js;
  * - sheet(name): return {save, kept} for a Table; its copy is saved as the CSV file NAME.
  */
 export async function measured(place, engine, clock, hooks, name = "the guest's clock") {
@@ -317,11 +318,12 @@ export async function measured(place, engine, clock, hooks, name = "the guest's 
 		make("p", {
 			textContent:
 				`${count(Number(stats.events), "event")} here` +
-				(stats.sleeping_share === null || answer.totals.lost_packets
+				(stats.sleeping_share === null || answer.coverage
 					? "."
 					: `; the guest slept ${(Number(stats.sleeping_share) * 100).toFixed(1)} % of the time.`),
 		}),
-		...remarks(stats, answer.totals, length),
+		...collections(stats, length),
+		...answer.missing.map((line) => sentence(line, hooks.go, clock)),
 		rowChoice(place, hooks.rows),
 		table.element,
 		chosen,

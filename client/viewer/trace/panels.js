@@ -364,6 +364,7 @@ export class Panels {
 						choose: (it) => this.choose(it),
 						select: (index) => this.select(index),
 						rows: (first, last) => selection.setRows(first, last),
+						go: this.goes,
 						sheet: (name) => ({save: this.saver(name), kept: this.kept}),
 					},
 					session.source.clock,

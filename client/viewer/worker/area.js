@@ -1,4 +1,5 @@
 /* The threads of an area of the picture, in groups of one label and type (<mprof/area-report.h>). */
+import {timed} from "./explanations.js";
 import {bigTimes, need} from "./wasm.js";
 
 const TEXT_BYTES = 256; /* most bytes of a filter */
@@ -34,17 +35,21 @@ export class Area {
 	/** Return the answer of engine.groups(). */
 	groups(place, {key, descending, text, most}) {
 		const {wasm, trace} = this;
+		const sentences = trace.explanations.sentences();
+		const names = trace.explanations.streamNames();
 		const area = this.#of(place);
 		const by = wasm.numbers[`MPROF_AREA_${key.replace(/_ns$/, "").toUpperCase()}`];
 		const words = new TextEncoder().encode(text).subarray(0, TEXT_BYTES);
 
-		return wasm.lend(words.length + 1, (at) => {
+		const answer = wasm.lend(words.length + 1, (at) => {
 			wasm.bytes.set(words, at);
 			return wasm.answer(
-				wasm.c.wasm_area_groups(trace.model, area, by, descending, at, words.length, most),
+				wasm.c.wasm_area_groups(trace.model, area, sentences, names, by, descending, at, words.length, most),
 				bigTimes,
 			);
 		});
+
+		return {...answer, missing: timed(answer.missing)};
 	}
 
 	/** Return the answer of engine.groupThreads(). */

@@ -14,8 +14,8 @@ export function compare(good, bad) {
 		diff = need(c.wasm_diff(good.model, bad.model, bad.seed) >>> 0);
 
 	try {
-		const names = [good, bad].map((trace) => trace.explanations.streamNames()),
-			answer = wasm.answer(c.wasm_diff_answer(diff, good.loader, names[0], bad.loader, names[1])),
+		const of = ({loader, explanations: it}) => [loader, it.streamNames(), it.sentences()],
+			answer = wasm.answer(c.wasm_diff_answer(diff, ...of(good), ...of(bad))),
 			view = c.mprof_diff_view(diff) >>> 0;
 		const matches = (side, trace) => {
 			const at = wasm.get("mprof_diff_view", view, side);

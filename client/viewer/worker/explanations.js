@@ -5,7 +5,7 @@
 import {need} from "./wasm.js";
 
 /** Return the sentences STORY of an answer with their times as BigInts. */
-const timed = (story) =>
+export const timed = (story) =>
 	story.map((line) =>
 		line.map(({time_ns: ns, ...piece}) => (ns === undefined ? piece : {...piece, time: BigInt(ns)})),
 	);
@@ -75,7 +75,7 @@ export class Explanations {
 	}
 
 	/** Return the address of the struct mprof_explanation, which makes sentences. */
-	#sentences() {
+	sentences() {
 		this.streamNames();
 		this.explanation ||= need(this.wasm.c.mprof_explanation_new(this.trace.model, this.#why(), this.namesAt) >>> 0);
 		return this.explanation;
@@ -87,7 +87,7 @@ export class Explanations {
 	 */
 	thread(index) {
 		const {c} = this.wasm,
-			sentences = this.#sentences();
+			sentences = this.sentences();
 
 		this.threads_ ||= need(c.wasm_threads(this.trace.model, this.#why(), this.namesAt) >>> 0);
 		const it = this.wasm.answer(c.wasm_thread(this.threads_, sentences, index));
@@ -113,7 +113,7 @@ export class Explanations {
 	why(thread) {
 		const {c, numbers} = this.wasm,
 			waits = thread === null ? this.#waits() : 0,
-			explanation = this.#sentences();
+			explanation = this.sentences();
 		const answer = this.wasm.answer(
 			c.wasm_why(this.trace.loader, this.#why(), waits, explanation, this.namesAt, thread ?? numbers.MPROF_NONE),
 		);

@@ -1,0 +1,162 @@
+/*
+ * Find holes of the two traces.
+ *
+ * A difference can be in what one of them does not have: a part of a ring, or a kind of event that the recorder of the other
+ * one writes.
+ */
+#include <mprof/ids.h>
+
+#include "coverage-index.h"
+#include "diff-state.h"
+#include "map.h"
+
+#define WRITES \
+	(MPROF_WRITES_SIGNALS | MPROF_WRITES_WAKES | MPROF_WRITES_RELEASES | MPROF_WRITES_INPUT | MPROF_WRITES_ENDS)
+
+static struct mprof_coverage *coverage_of(struct mprof_diff *d, int side)
+{
+	return side == GOOD ? &d->view.good_coverage : &d->view.bad_coverage;
+}
+
+/* Return whether the ring of THREAD lacks its beginning: it has not its creation, and its writer does not say whether it is the first. */
+static bool shows_earlier(const struct mprof_model_view *v, const struct mprof_thread *t)
+{
+	return (t->flags & MPROF_THREAD_PREEXISTING) && !(t->flags & MPROF_THREAD_ROOT) && !MPROF_IS_VCPU(t->id) &&
+	       !(v->streams[t->stream].declares & MPROF_DECLARES_KINDS);
+}
+
+/* Find a ring of the run SIDE that lacks its beginning, also if it is the one that begins first. */
+static void find_beginning(struct mprof_diff *d, int side)
+{
+	const struct mprof_model_view *v = d->side[side].view;
+	struct mprof_coverage *c = coverage_of(d, side);
+	uint32_t stream = MPROF_NONE;
+
+	if (c->hole != MPROF_HOLE_NONE)
+		return;
+	for (uint32_t i = 0; i < v->n_streams && stream == MPROF_NONE; i++)
+		if (v->streams[i].events &&
+		    (v->streams[i].declares & (MPROF_DECLARES_KINDS | MPROF_DECLARES_FIRST)) == MPROF_DECLARES_KINDS)
+			stream = i;
+	for (uint32_t i = 0; i < v->n_threads && stream == MPROF_NONE; i++)
+		if (shows_earlier(v, &v->threads[i]))
+			stream = v->threads[i].stream;
+	if (stream != MPROF_NONE)
+		*c = (struct mprof_coverage){
+			.hole = MPROF_HOLE_BEGIN, .stream = stream, .to = v->streams[stream].start};
+}
+
+/* Find a hole of the run SIDE, of each guest from its first event on. Return false without memory. */
+static bool find_hole(struct mprof_diff *d, int side)
+{
+	const struct diff_side *s = &d->side[side];
+	const struct mprof_model_stream *streams = s->view->streams;
+	struct mprof_coverage *c = coverage_of(d, side);
+	struct map earliest; /* from a guest to the stream that begins first */
+	bool fine;
+
+	map_init(&earliest, d->options.seed);
+	fine = map_reserve(&earliest, s->view->n_streams);
+	for (uint32_t i = 0; fine && i < s->view->n_streams; i++) {
+		uint32_t first = map_get(&earliest, streams[i].guest);
+
+		if (streams[i].events && (first == MPROF_NONE || streams[i].start < streams[first].start))
+			map_set(&earliest, streams[i].guest, i);
+	}
+	for (uint32_t i = 0; fine && i < s->view->n_streams && c->hole == MPROF_HOLE_NONE; i++)
+		if (streams[i].events)
+			coverage_stream(s->view, &s->why->coverage, i,
+					streams[map_get(&earliest, streams[i].guest)].start, UINT64_MAX, c);
+	map_deinit(&earliest);
+	return fine;
+}
+
+/* Return why a stream A can lack events that its counterpart B has: the recorder does not write, or declare, a kind. */
+static enum mprof_hole lacks_kind(const struct mprof_model_stream *a, const struct mprof_model_stream *b)
+{
+	if (!a->events || !(b->declares & MPROF_DECLARES_KINDS))
+		return MPROF_HOLE_NONE;
+	if (!(a->declares & MPROF_DECLARES_KINDS))
+		return MPROF_HOLE_UNSAID;
+	return b->declares & ~a->declares & WRITES ? MPROF_HOLE_KIND : MPROF_HOLE_NONE;
+}
+
+/* Find a recorder of the run SIDE that does not write what that of the other run writes. */
+static void find_kind(struct mprof_diff *d, int side)
+{
+	const struct diff_side *s = &d->side[side], *other = &d->side[!side];
+	struct mprof_coverage *c = coverage_of(d, side);
+
+	for (uint32_t i = 0; i < s->view->n_streams && c->hole == MPROF_HOLE_NONE; i++) {
+		uint32_t root = s->match[s->view->streams[i].root];
+
+		if (root == MPROF_NONE)
+			continue;
+		c->hole = lacks_kind(&s->view->streams[i], &other->view->streams[diff_thread(other, root)->stream]);
+		c->stream = c->hole == MPROF_HOLE_NONE ? 0 : i;
+	}
+}
+
+/*
+ * Find a ring of the other run that the run SIDE has not, and that a recorder need not write: one with counters, or one that
+ * declares nothing. The ring of a thread is missing if the thread is.
+ */
+static void find_ring(struct mprof_diff *d, int side)
+{
+	const struct diff_side *other = &d->side[!side];
+	const struct mprof_model_view *v = other->view;
+	struct mprof_coverage *c = coverage_of(d, side);
+
+	if (c->hole != MPROF_HOLE_NONE || !d->side[side].view->n_streams)
+		return;
+	for (uint32_t i = 0; i < v->n_counters; i++)
+		if (other->match[v->streams[v->counters[i].stream].root] == MPROF_NONE)
+			c->hole = MPROF_HOLE_KIND;
+	for (uint32_t i = 0; i < v->n_streams; i++)
+		if (v->streams[i].events && !(v->streams[i].declares & MPROF_DECLARES_KINDS) &&
+		    other->match[v->streams[i].root] == MPROF_NONE)
+			c->hole = MPROF_HOLE_KIND;
+}
+
+bool diff_coverage(struct mprof_diff *d)
+{
+	for (int side = GOOD; side <= BAD; side++) {
+		if (!find_hole(d, side))
+			return false;
+		find_beginning(d, side);
+		find_kind(d, side);
+		find_ring(d, side);
+	}
+	return true;
+}
+
+/* Return the hole in which the end of THREAD of the run SIDE could be, which has none in the trace. */
+static struct mprof_coverage end_hole(const struct mprof_diff *d, int side, uint32_t thread)
+{
+	const struct diff_side *s = &d->side[side];
+	const struct mprof_thread *t = diff_thread(s, thread);
+	struct mprof_coverage c;
+
+	if (t->flags & MPROF_THREAD_SHOULD_RESOLVE)
+		mprof_why_unresolved(s->why, thread, &c);
+	else
+		coverage_ask(s->view, &s->why->coverage, t->stream, MPROF_COVERAGE_RESOLVE, t->created, UINT64_MAX,
+			     s->end, &c);
+	return c;
+}
+
+void diff_outcome_coverage(struct mprof_diff *d, struct mprof_diff_outcome *o)
+{
+	bool in_bad = o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_GOOD_FAILS;
+	int side = in_bad ? BAD : GOOD; /* the run that is said to lack an end, or the failure */
+	uint32_t thread = in_bad ? o->bad : o->good;
+
+	o->coverage = (struct mprof_coverage){0};
+	if (thread == MPROF_NONE) {
+		o->coverage = *coverage_of(d, side);
+		return;
+	}
+	thread = d->side[side].why->final[thread];
+	if (!(diff_thread(&d->side[side], thread)->flags & MPROF_THREAD_RESOLVED))
+		o->coverage = end_hole(d, side, thread);
+}
