@@ -145,8 +145,8 @@ int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row
 	if (!s)
 		return r;
 	r = statement_step(&w->store.statements, s);
-	if (r != STATEMENT_ROW)
-		return r ? r : ARCHIVE_E_ABSENT;
+	if (r != STATEMENT_ROW) /* the index names a row that is not there */
+		return r ? r : ARCHIVE_E_DAMAGED;
 	row->stream = sqlite3_column_int64(s, 0);
 	row->sequence = sqlite3_column_int64(s, 1);
 	row->offset = (uint32_t)sqlite3_column_int64(s, 2);
@@ -175,7 +175,7 @@ static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
 			return r;
 		r = statement_step(&w->store.statements, s);
 		if (r != STATEMENT_ROW)
-			return r ? r : ARCHIVE_E_ABSENT;
+			return r ? r : ARCHIVE_E_DAMAGED;
 		r = writer_row_holds(s, true) ? 0 : ARCHIVE_E_DAMAGED;
 	}
 	return r;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "index-entries.h"
+#include "row-sums.h"
 #include "writer-state.h"
 
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
@@ -115,7 +117,7 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 {
 	struct archive_writer *w = e->w;
 	int64_t sequence, until, newest;
-	bool is_none, is_free;
+	bool is_none, is_free, is_mended;
 	int r;
 
 	h->any = false;
@@ -143,7 +145,11 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 	}
 	h->any = true;
 	h->sequence = (uint64_t)sequence;
-	return packet_age(w, h);
+	/* An entry of the index that names no row gets one, which has no age, and can be deleted. */
+	r = index_entries_mend(w, h->stream, h->sequence, 0, &is_mended);
+	if (r == 0 && is_mended)
+		return find_head(e, h, from);
+	return r ? r : packet_age(w, h);
 }
 
 /* Find the oldest capture that may be deleted. */

@@ -11,6 +11,7 @@
 
 #include "array.h"
 #include "clock.h"
+#include "index-entries.h"
 #include "writer-state.h"
 
 struct repair {
@@ -243,13 +244,21 @@ static int settle(struct repair *repair, bool *damaged)
 int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged)
 {
 	struct repair m = {.w = w, .stream = stream, .sequence = sequence};
-	int r = repair_rows(&m);
+	bool mended;
+	int r = index_entries_mend(w, stream, sequence, 0, &mended);
 
 	*damaged = false;
 	if (r == 0)
+		r = repair_rows(&m);
+	if (r == 0)
 		r = repair_holes(&m);
 	free(m.ids);
-	return r ? r : settle(&m, damaged);
+	if (r == 0)
+		r = settle(&m, damaged);
+	/* If only the index was wrong, its rows are there again. */
+	w->damage.pieces += mended && !*damaged;
+	*damaged |= mended;
+	return r;
 }
 
 /* ---- the ranges and tails of captures -------------------------------------------------------- */
@@ -528,7 +537,7 @@ int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t seq
 {
 	struct archive_damage before = w->damage;
 	struct repair m = {.w = w, .stream = stream, .sequence = sequence};
-	bool is_mine, list_damaged = false;
+	bool is_mine, list_damaged = false, mended = false;
 	int r;
 
 	*damaged = false;
@@ -538,6 +547,8 @@ int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t seq
 	if (r != 0)
 		return r;
 	if (capture)
+		r = index_entries_mend(w, stream, sequence, capture, &mended);
+	if (r == 0 && capture)
 		r = list_repair(w, capture, &list_damaged);
 	w->damage.pieces += list_damaged;
 	if (r == 0 && capture && usage_has(&w->usage, stream)) {
@@ -549,6 +560,7 @@ int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t seq
 	*damaged |= list_damaged;
 	if (r == 0 && !*damaged)
 		r = usage_has(&w->usage, stream) ? packet_repair(w, stream, sequence, damaged) : ARCHIVE_E_ABSENT;
+	*damaged |= mended;
 	r = writer_leave(w, is_mine, r);
 	if (r != 0)
 		w->damage = before;

@@ -90,7 +90,7 @@ struct stored_row {
 };
 /*
  * Read and decode the row ID. ARCHIVE_E_DAMAGED: the row is damaged, and *ROW has the position that
- * the row states.
+ * the row states; or an index names it, and it is not there, and *ROW stays as it was.
  */
 int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row);
 
@@ -103,7 +103,7 @@ bool writer_row_holds(sqlite3_stmt *s, bool with_data);
 
 /*
  * Read the last chunk end of row ID into *END, which is zeroed if the row has none.
- * ARCHIVE_E_DAMAGED: the row is damaged, and *END is what the row states.
+ * ARCHIVE_E_DAMAGED: the row is damaged, and *END is what the row states; or it is not there.
  */
 int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end);
 
@@ -114,9 +114,9 @@ int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end
 int packet_compact(struct archive_writer *w, const struct archive_piece *piece, const struct packet_end *end,
 		   bool is_last);
 /*
- * Check packet SEQUENCE (repair.c). Delete its first damaged row and the rows behind that, and
- * declare the loss as a gap. Also declare missing packets before SEQUENCE as lost. *DAMAGED: damage
- * was found. Needs an open transaction. Return 0 or an error.
+ * Check packet SEQUENCE (repair.c). Let the index agree with its rows, delete its first damaged row and
+ * the rows behind that, and declare the loss as a gap. Also declare missing packets before SEQUENCE as
+ * lost. *DAMAGED: damage was found. Needs an open transaction. Return 0 or an error.
  */
 int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged);
 /*

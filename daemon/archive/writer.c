@@ -285,9 +285,10 @@ int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end
 
 	if (!s)
 		return r;
+	*end = (struct archive_end){0};
 	r = statement_step(&w->store.statements, s);
-	if (r != STATEMENT_ROW)
-		return r ? r : ARCHIVE_E_ABSENT;
+	if (r != STATEMENT_ROW) /* the index names a row that is not there */
+		return r ? r : ARCHIVE_E_DAMAGED;
 	*end = ends_last(sqlite3_column_blob(s, 8), (size_t)sqlite3_column_bytes(s, 8));
 	return writer_row_holds(s, false) ? 0 : ARCHIVE_E_DAMAGED;
 }

@@ -810,6 +810,61 @@ static void test_rows_of_runs(void)
 	fixture_deinit(&f);
 }
 
+/*
+ * The identifier of a row was flipped, so an entry of the index names no row; or an entry was flipped, and names the row of another place. The
+ * first is damage like any other, of the second nothing is lost.
+ */
+static void test_entries(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_piece piece;
+	static uint8_t out[ARCHIVE_PIECE_MAX];
+	struct fixture f;
+	bool damaged, more;
+
+	if (!archive_make(&f) || !CHECK_EQ_INT(reader_new(&r, f.state), 0))
+		return;
+	change_without_index(&f, "chunks", "chunks_by_position", "UPDATE chunks SET id = id + 1000 WHERE offset = 530");
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 530, 0, PIECE_DECODED, out, &piece), -EBADMSG);
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 1);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 4).end, 530);
+	CHECK(fixture_read(&f, 1, 3).is_complete);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE reason = 'damaged' AND after_sequence = 4"),
+		     1);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 30, 0, PIECE_DECODED, out, &piece), 0);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 530, 0, PIECE_DECODED, out, &piece), ARCHIVE_E_ABSENT);
+
+	change_without_index(&f, "tails", "tails_by_capture", "UPDATE tails SET id = id + 1000 WHERE sequence = 5");
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 5, 9, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(reader_piece(r, TAIL, 4, 830, 0, PIECE_DECODED, out, &piece), 0);
+	CHECK_EQ_INT(reader_piece(r, TAIL, 5, 30, 0, PIECE_DECODED, out, &piece), ARCHIVE_E_ABSENT);
+
+	change(&f, "UPDATE chunks SET sequence = 40 WHERE sequence = 3");
+	change_without_index(&f, "chunks", "chunks_by_position", "UPDATE chunks SET sequence = 3 WHERE sequence = 40");
+	fixture_reopen(&f);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 40, 30, 0, PIECE_DECODED, out, &piece), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 40, 0, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, 0, PIECE_DECODED, out, &piece), 0);
+	CHECK(fixture_read(&f, 1, 3).is_complete);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 3, 0, &damaged), 0);
+	CHECK(!damaged);
+
+	/* Old packets are deleted as ever. */
+	change_without_index(&f, "chunks", "chunks_by_position", "UPDATE chunks SET id = id + 2000 WHERE sequence = 3");
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks INDEXED BY chunks_by_position WHERE stream = 1"),
+		     0);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
 /* A check goes on from step to step: each takes a part of the rows, and none is left out. */
 static void test_rows_by_steps(void)
 {
@@ -1063,6 +1118,7 @@ int main(void)
 	CHECK_RUN(test_rows);
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
+	CHECK_RUN(test_entries);
 	CHECK_RUN(test_rows_by_steps);
 	CHECK_RUN(test_deletion);
 	CHECK_RUN(test_profile);
