@@ -258,7 +258,7 @@ static void recount(struct enforcement *e)
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
 	struct head *h = oldest_head(e);
-	bool is_capture = e->capture && (!h || e->capture_age < h->age);
+	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_damaged;
 	int r;
 
 	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_age : h->age);
@@ -269,7 +269,10 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		/* The capture may have lost its last packet, and be a candidate now. */
 		return r ? r : find_capture(e);
 	}
-	r = capture_delete(e->w, e->capture, reason_for(e, e->capture_age));
+	/* A stamp is believed only if its row is undamaged. Else the row is declared, and gets stamps that are possible. */
+	r = row_sums_check_row(e->w, "captures", e->capture, &is_damaged);
+	if (r == 0 && !is_damaged)
+		r = capture_delete(e->w, e->capture, reason_for(e, e->capture_age));
 	recount(e);
 	return r ? r : find_capture(e);
 }
@@ -302,7 +305,9 @@ static int delete_run(struct archive_writer *w, int64_t run)
 
 /*
  * Delete ended runs without content. A run without a ring (its guest has only a memory profile), and one of which nothing
- * was archived before it was lost, is kept for REMEMBERED_NS.
+ * was archived before it was lost, is kept for REMEMBERED_NS; so is one whose packets were damaged, with the gaps that say
+ * so, behind the damage. A run that has captures has content, even if nothing of their bytes is left: they say what is
+ * lost, until they are deleted by their age, by a quota as the oldest ones, or by a person.
  */
 static int delete_empty_runs(struct enforcement *e)
 {

@@ -14,12 +14,14 @@
 #include <string.h>
 
 #include "array.h"
+#include "clock.h"
 #include "row-sum.h"
 #include "writer-state.h"
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-#define PART_ROWS   4096 /* rows that one step checks */
+#define PART_ROWS   4096	    /* rows that one step checks */
+#define SLACK_NS    (60 * NS_PER_S) /* a run's stamp is of CLOCK_REALTIME alone, which may have been adjusted */
 #define CONTEXT_SUM "row_checksum(" CONTEXT_SUMMED ")"
 /*
  * A damaged capture gets the run of its streams, so only readers of that guest see it. Without streams its run may be that
@@ -37,6 +39,13 @@
 /* Statement that gives the damaged rows of TABLE the RUN that others say. */
 #define RUN_SET(table, run) \
 	"UPDATE OR IGNORE " table " SET run = " run " WHERE id IN (SELECT id FROM temp.damaged) AND " run " <> run;"
+
+/* Columns of the nearest undamaged capture before a damaged one, and behind it. */
+#define BEFORE(columns) BESIDE(columns, "<", "DESC")
+#define BEHIND(columns) BESIDE(columns, ">", "ASC")
+#define BESIDE(columns, sign, order)                           \
+	"(SELECT " columns " FROM captures b WHERE b.id " sign \
+	" captures.id AND b.checksum IS row_checksum(" CAPTURES_SUMMED ") ORDER BY b.id " order " LIMIT 1)"
 
 struct table {
 	const char *name;
@@ -243,11 +252,38 @@ static int run_declaration(sqlite3 *db, const struct table *t, int64_t *n)
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
+/*
+ * The stamps of a damaged capture may be wrong, and by them it is deleted. Captures are made one after the other. So it is not older than the one
+ * before it, or than its run, nor newer than the one behind it, or than now. Stamps that say so become those of the one behind it, or the current
+ * ones: no false stamp deletes a capture early, or keeps it and all behind it for ever.
+ */
+static int bound_stamps(struct archive_writer *w)
+{
+	const struct moment now = moment_now();
+	/* A stamp in the future has the current age. */
+	const int64_t age = w->age.n ? w->age.now - 1 : (int64_t)now.real;
+
+	return database_run_made(
+		w->store.db,
+		sqlite3_mprintf(
+			"UPDATE captures SET real = coalesce(" BEHIND("real") ", %lld), mono = coalesce(" BEHIND(
+				"mono") ", %lld) WHERE id IN (SELECT id FROM temp.damaged) AND age_at(mono, real) NOT "
+					"BETWEEN "
+					"coalesce(" BEFORE(
+						"age_at(mono, real)") ", (SELECT age_at_real(began_real) - %lld "
+								      "FROM runs WHERE id = captures.run), 0) AND "
+								      "coalesce(" BEHIND(
+									      "age_at(mono, real)") ", %lld);",
+			(long long)now.real, (long long)now.mono, (long long)SLACK_NS, (long long)age));
+}
+
 /* Declare the rows of T in temp.damaged, and set *N to their number: a row whose identifier was damaged is not found by it. */
 static int declare(struct archive_writer *w, const struct table *t, int64_t *n)
 {
 	int r = t->lacking ? mark_captures(w, t->lacking) : 0;
 
+	if (r == 0 && strcmp(t->name, "captures") == 0)
+		r = bound_stamps(w);
 	if (r == 0)
 		r = run_declaration(w->store.db, t, n);
 	return r ? r

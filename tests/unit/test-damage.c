@@ -10,6 +10,7 @@
 #include "archive-fixture.h"
 #include "array.h"
 #include "capture-coverage.h"
+#include "clock.h"
 #include "fsck.h"
 #include "memtraces-reader.h"
 #include "reader.h"
@@ -865,6 +866,96 @@ static void test_entries(void)
 	fixture_deinit(&f);
 }
 
+/* Stamps of a damaged capture that contradict those beside it neither delete it early, nor keep it and those behind it for ever. */
+static void test_stamps(void)
+{
+	const int64_t now = (int64_t)clock_real(), hour = (int64_t)(3600 * NS_PER_S);
+	struct archive_capture capture = {.run = 1, .kind = "manual"};
+	static const struct {
+		const char *change;
+		int id, behind; /* the capture behind it; 0 = now */
+	} wrong[] = {
+		{"UPDATE captures SET real = 1 WHERE id = 11", 11, 12},
+		{"UPDATE captures SET real = real + (1 << 50) WHERE id = 11", 11, 12},
+		{"UPDATE captures SET real = real + (1 << 50) WHERE id = 12", 12, 0},
+		{"UPDATE captures SET real = real - (1 << 50) WHERE id = 12", 12, 0},
+	};
+	struct fixture f;
+	bool more;
+
+	for (size_t i = 0; i <= ARRAY_SIZE(wrong); i++) {
+		int64_t was, is;
+
+		if (!archive_make(&f))
+			return;
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		for (capture.id = 10; capture.id < 13; capture.id++) {
+			capture.real = (uint64_t)(now - (13 - capture.id) * hour);
+			CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+		}
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		change(&f, "%s",
+		       i < ARRAY_SIZE(wrong) ? wrong[i].change : "UPDATE captures SET version = 7 WHERE id = 11");
+		CHECK_EQ_INT(row_sums_check(f.w), 0);
+		CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 1);
+		was = now - (i < ARRAY_SIZE(wrong) ? wrong[i].behind ? 1 : 0 : 2) * hour;
+		is = fixture_number(&f, "SELECT real FROM captures WHERE id = %d",
+				    i < ARRAY_SIZE(wrong) ? wrong[i].id : 11);
+		CHECK(i < ARRAY_SIZE(wrong) && !wrong[i].behind ? is >= was && is < was + hour : is == was);
+		/* All but the newest are too old. */
+		CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 0, (uint64_t)(now - hour - hour / 2), 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures WHERE id < 11"), 0);
+		fixture_deinit(&f);
+	}
+}
+
+/* Before a capture is deleted for its age, its row is checked: the stamp may be what is damaged. */
+static void test_stamp_before_deletion(void)
+{
+	struct archive_capture capture = {.id = 10, .run = 1, .kind = "crash", .real = clock_real()};
+	struct fixture f;
+	bool more;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	change(&f, "UPDATE captures SET real = real - (1 << 61) WHERE id = 10");
+	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 0, capture.real - 3600 * NS_PER_S, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures WHERE id = 10"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
+	fixture_deinit(&f);
+}
+
+/*
+ * A run whose packets were all damaged says so for a day; then it is forgotten. One whose captures have nothing left keeps them until they are old.
+ */
+static void test_forgotten(void)
+{
+	struct fixture f;
+	bool damaged, more;
+
+	if (!archive_make(&f))
+		return;
+	change(&f, "UPDATE chunks SET data = CAST(data || x'00' AS BLOB)");
+	for (uint64_t sequence = 3; sequence < 5; sequence++)
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, sequence, 0, &damaged), 0);
+	change(&f, "UPDATE tails SET data = CAST(data || x'00' AS BLOB)");
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 9, &damaged), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM tails)"), 0);
+	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) * 10 + (SELECT count(*) FROM captures) FROM runs"), 11);
+	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 0, 6, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) * 10 + (SELECT count(*) FROM captures) FROM runs"), 10);
+	CHECK(fixture_number(&f, "SELECT count(*) FROM gaps WHERE reason = 'damaged'") > 0);
+	CHECK_EQ_INT(fixture_number(&f, "UPDATE gaps SET real = 7 RETURNING 1"), 1);
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 0);
+	fixture_deinit(&f);
+}
+
 /* A check goes on from step to step: each takes a part of the rows, and none is left out. */
 static void test_rows_by_steps(void)
 {
@@ -1119,6 +1210,9 @@ int main(void)
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
 	CHECK_RUN(test_entries);
+	CHECK_RUN(test_stamps);
+	CHECK_RUN(test_stamp_before_deletion);
+	CHECK_RUN(test_forgotten);
 	CHECK_RUN(test_rows_by_steps);
 	CHECK_RUN(test_deletion);
 	CHECK_RUN(test_profile);
