@@ -7,8 +7,10 @@
 enum coverage { COVERAGE_ALL, COVERAGE_PART, COVERAGE_NONE };
 
 /*
- * Set *COVERAGE for one stream of a capture. Packets that a gap declares lost count as covered,
- * because they were never archived; but not those that were damaged in the archive. Return what the reader returns.
+ * Set *COVERAGE for one stream of a capture. Packets that a gap declares lost, wholly or in part, count as covered,
+ * because they were never archived; but not those that were damaged in the archive. So a capture may be complete and
+ * have lost packets: the two numbers answer whether the archive has kept all, and whether it got all. Return what the
+ * reader returns.
  */
 int coverage_of_range(struct reader *r, const struct reader_capture_range *range, enum coverage *coverage);
 /*

@@ -210,7 +210,7 @@ static const char *gap_reason(const struct stream *stream, const struct ring_gap
 {
 	switch (gap->reason) {
 	case RING_GAP_DAMAGED:
-		return "damaged";
+		return "writer"; /* the archive's own `damaged` says that it had the bytes */
 	case RING_GAP_POLICY:
 		return "policy";
 	case RING_GAP_RESTART:

@@ -105,6 +105,36 @@ class Honest(fleethost.Case):
         self.compare(host, host.captures("web")[0]["id"])
 
 
+class Writers(daemons.Case):
+    def test_size_set_back(self):
+        """Events that a ring's writer took away before they were copied are lost, and no damage of the host: all answers of host and hub say so alike."""
+        host = self.enterContext(fleethost.Host())
+        host.start()
+        host.start_forwarder()
+        with Ring("rings/web.ctf", size=16384) as ring:
+            ring.add(1)
+            host.wait_archived(ring, "web", 20)
+            ring.used -= 3 * 17
+            ring.put_size()
+            host.wait(lambda: host.gaps("web"))
+            ring.add_packet()
+            host.wait_archived(ring, "web", 25)
+        os.unlink("rings/web.ctf")
+        host.wait_ended("web")
+        host.wait_sent()
+        number = host.captures("web")[0]["id"]
+        archive = fleethost.FLEET.hub.sql(f"SELECT archive FROM fleet_store.host WHERE host = '{host.name}'")
+        hub = self.enterContext(Hub())
+        hub.start()
+        for server, path in ((host, f"/v1/captures/{number}"), (hub, f"/v1/captures/{host.name}.{archive[:8]}.{number}")):
+            self.assertTrue(server.json(path)["complete"])
+            for part in "trace", "ctf.tar":
+                status, headers, _ = server.ask(f"{path}/{part}")
+                self.assertEqual((status, headers["Mprof-Lost-Packets"], headers["Mprof-Complete"]), (200, "1", "true"), (path, part))
+        self.assertEqual(hub.json(path)["lost_packets"], 1)
+        self.assertEqual(fleethost.FLEET.hub.sql(f"SELECT count(*) FROM fleet.losses WHERE host = '{host.name}'"), "0")
+
+
 class Hub(daemons.Daemons):
     """mprofd-http --fleet."""
 
