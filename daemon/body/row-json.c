@@ -183,11 +183,14 @@ json_t *json_gap(struct reader *r, const struct archive_gap *gap)
 			 json_corrected(gap->real, reader_correction(r, gap->mono, gap->real)));
 }
 
-/* Return the marks in TEXT, a JSON array; an empty array if TEXT is no array. */
+/* Return the marks in TEXT, a JSON array; an empty array if TEXT is no array; NULL without memory. */
 static json_t *json_marks(const char *text)
 {
-	CLEANUP(json_unrefp) json_t *marks = json_loads(text ? text : "[]", 0, NULL);
+	json_error_t error;
+	CLEANUP(json_unrefp) json_t *marks = json_loads(text ? text : "[]", 0, &error);
 
+	if (!marks && json_lacks_memory(&error))
+		return NULL;
 	return json_is_array(marks) ? TAKE_PTR(marks) : json_array();
 }
 

@@ -30,6 +30,7 @@ import fleethost
 import sender
 from daemons import Ring
 from frames import unzstd
+from scarce_memory import Memory, chosen
 
 with open(os.path.join(HERE, "../../schema/http/openapi.yaml"), encoding="utf-8") as document:
     OPENAPI = yaml.safe_load(document)
@@ -129,8 +130,8 @@ class Hub(daemons.Daemons):
         os.chdir(before)
         self.name = name
 
-    def start(self):
-        self.server = self.launch("mprofd-http", "--fleet", FLEET.connection("people"), "--listen", f"unix:{self.socket}")
+    def start(self, prefix=()):
+        self.server = self.launch("mprofd-http", "--fleet", FLEET.connection("people"), "--listen", f"unix:{self.socket}", prefix=prefix)
         self.wait(lambda: self.ask("/readyz")[0] == 200 and self.metric("mprofd_hub_connected") == 1)
 
     def metric(self, name):
@@ -1009,6 +1010,39 @@ class Outage(Case):
         self.ask(path, route="/v1/captures/{id}/context", status=404)
 
 
+class Scarce(Case):
+    def test_answers(self):
+        """An answer of a hub is right, or a problem that says that there is no memory, whatever allocation fails; and the hub goes on."""
+        memory = Memory(os.path.join(ROOT, "memory"))
+        hub = self.enterContext(Hub("scarce"))
+        hub.start(["env", *memory.words()])
+        sent = next(iter(HOSTS.values()))
+        recording = self.ask("/v1/memtraces")["memtraces"][0]["id"]
+        paths = ["/v1/hosts", f"/v1/hosts/{sent.name}", "/v1/hosts?limit=1", "/v1/domains", "/v1/domains?limit=1", f"/v1/domains/{sent.name}%2Fweb"]
+        paths += ["/v1/captures", "/v1/captures?limit=1", f"/v1/captures/{sent.id(max(sent.captures))}", f"/v1/domains/{sent.name}%2Fweb/captures"]
+        paths += ["/v1/memtraces", f"/v1/memtraces/{recording}", f"/v1/domains/{sent.name}%2Fweb/memtraces"]
+        paths += [f"/v1/fleet/{view}" for view in ("crashes-by-image", "crashes-by-cause", "loss-by-host?limit=1", "newest")]
+
+        def ask(path):
+            status, headers, body = hub.ask(path)
+            return status, {name: value for name, value in headers.items() if name != "Date"}, body
+
+        failed = 0
+        for path in paths:
+            before = memory.count()
+            right = ask(path)
+            self.assertEqual(right[0], 200, path)
+            for n in chosen(memory.count() - before, 6):
+                memory.fail(n)
+                answer = ask(path)
+                memory.fail(-1)
+                if answer != right:
+                    failed += 1
+                    self.assertEqual((answer[0], answer[1]["Content-Type"]), (503, "application/problem+json"), (path, n, answer))
+                    self.assertIn("memory", json.loads(answer[2])["detail"])
+        self.assertGreater(failed, 2 * len(paths))
+
+
 class Ctl(Case):
     """mprofctl on a hub."""
 
@@ -1083,7 +1117,7 @@ class Ctl(Case):
 def load_tests(loader, tests, pattern):
     """Run Routes first: others register hosts, which its questions would count."""
     del tests, pattern
-    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Routes, Ctl, Outage, Requests, Scopes))
+    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Routes, Ctl, Scarce, Outage, Requests, Scopes))
 
 
 if __name__ == "__main__":

@@ -5,52 +5,19 @@ example one without the number of lost packets. Each allocation of a question fa
 """
 
 import http.client
+import json
 import lzma
-import mmap
 import os
 import signal
-import struct
 import subprocess
 
 import daemons
-from daemons import BUILD, Ring, program
+from daemons import Ring, program
+from scarce_memory import Memory, chosen
 
-BRIEF = bool(os.environ.get("MPROF_BRIEF"))
 MOST, MOST_RUNS = 40, 6  # with BRIEF, failures that are tried for a question to the server, and to mprofctl
 MEMTRACE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "traces", "memtrace", "shortlived.trace.xz")
 CHANGES = {"Date", "Mprof-Age", "Connection"}
-
-
-class Memory:
-    """The file of fail-memory.c."""
-
-    def __init__(self, path):
-        self.path = os.path.abspath(path)
-        with open(path, "w+b") as f:
-            f.write(struct.pack("qq", 0, -1))
-            f.flush()
-            self.map = mmap.mmap(f.fileno(), 16)
-
-    def environment(self):
-        library = os.path.abspath(os.path.join(BUILD, "tests", "integration", "libfail-memory.so"))
-        return {"LD_PRELOAD": library, "FAIL_MEMORY": self.path, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
-
-    def words(self):
-        """Return the environment as words of env(1)."""
-        return [f"{name}={value}" for name, value in self.environment().items()]
-
-    def count(self):
-        """Return how many allocations there were."""
-        return struct.unpack("qq", self.map[:])[0]
-
-    def fail(self, n):
-        """Let the allocation N from now on fail; N counts from 0, -1: none."""
-        self.map[8:] = struct.pack("q", n)
-
-
-def chosen(n, most):
-    """Return all numbers below N; with BRIEF at most MOST of them, evenly spaced."""
-    return [i * n // most for i in range(most)] if BRIEF and n > most else range(n)
 
 
 class Server(daemons.Case):
@@ -69,6 +36,9 @@ class Server(daemons.Case):
             ring.add_slowly(3)
             status, _, body = d.ask("/v1/domains/web/captures", "POST", "{}", {"Content-Type": "application/json"})
             self.assertEqual(status, 201, body)
+            marks = json.dumps({"marks": [{"from": str(n), "to": str(n), "text": f"mark {n}"} for n in range(9)]})
+            status, _, body = d.ask(f"/v1/captures/{json.loads(body)['id']}", "PATCH", marks, {"Content-Type": "application/json"})
+            self.assertEqual(status, 200, body)
         os.unlink("rings/web.ctf")
         d.wait_ended("web")
         d.wait_read()
@@ -88,7 +58,7 @@ class Server(daemons.Case):
         capture = d.captures("web")[0]["id"]
         paths = ["/v1/domains", "/v1/domains/web", "/v1/domains/web/packets?limit=2", "/v1/domains/web/packets?buckets=3", "/v1/domains/web/trace"]
         paths += [f"/v1/captures/{capture}{part}" for part in ("", "/trace", "/ctf.tar", "/context")] + ["/v1/captures", "/v1/captures?limit=1", "/"]
-        failed = 0
+        failed = said = 0
         for path in paths:
             before = memory.count()
             right = self.ask(d, path)
@@ -101,9 +71,11 @@ class Server(daemons.Case):
                     answer = right
                 memory.fail(-1)
                 failed += answer[0] >= 500
+                said += answer[0] == 503 and "memory" in json.loads(answer[2])["detail"]
                 if answer[0] < 500:
                     self.assertEqual(answer, right, (path, n))
         self.assertGreater(failed, 50)
+        self.assertGreater(said, failed * 3 // 4)
         self.assertIsNone(d.server.poll())
 
 

@@ -188,6 +188,9 @@ json_t *capture_context(struct exchange *x, int64_t id)
 		return refuse(damaged(x, id, "too long"));
 	if (stored.text) {
 		context = json_loadb(stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
+		/* jansson may call a lack of memory a fault of syntax. */
+		if (!context)
+			context = json_loadb(stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
 		bad = !context ? "not JSON" : json_is_object(context) ? damaged_member(context) : "not an object";
 	}
 	if (bad)

@@ -56,8 +56,8 @@ static json_t *stream_json(json_t *stream)
 }
 
 /*
- * Return the streams in TEXT, the head's member, as the API shows them, or NULL without memory. Set *COMPLETE to whether the host had deleted
- * nothing of them.
+ * Return the streams in TEXT, the head's member as the database writes JSON ("" = it has none), as the API shows them, or NULL without memory.
+ * Set *COMPLETE to whether the host had deleted nothing of them; false if they cannot be read.
  */
 static json_t *streams_json(const char *text, bool *complete)
 {
@@ -66,8 +66,8 @@ static json_t *streams_json(const char *text, bool *complete)
 	json_t *list = json_array(), *stream;
 	size_t i;
 
-	*complete = true;
-	if (!streams && json_error_code(&error) == json_error_out_of_memory)
+	*complete = streams || !*text;
+	if (!streams && *text && json_lacks_memory(&error))
 		return json_decref(list), NULL;
 	json_array_foreach(streams, i, stream)
 	{

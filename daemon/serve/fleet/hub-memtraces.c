@@ -201,14 +201,15 @@ static int make_one(struct question *q, const struct postgres_rows *rows, struct
 	(void)p;
 	if (row < 0 && q->status != MHD_HTTP_NOT_FOUND)
 		return 0;
-	for (; row >= 0 && row < postgres_count(rows) && !q->json; row++)
-		if (!postgres_is_null(rows, row, PART_STREAM) &&
-		    postgres_number(rows, row, PART_STREAM) == o->id.recording)
-			q->json = memtrace_json(rows, row);
-	if (!q->json) {
-		q->status = MHD_HTTP_NOT_FOUND;
-		snprintf(q->detail, sizeof(q->detail), ABSENT);
+	for (; row >= 0 && row < postgres_count(rows); row++) {
+		if (postgres_is_null(rows, row, PART_STREAM) ||
+		    postgres_number(rows, row, PART_STREAM) != o->id.recording)
+			continue;
+		q->json = memtrace_json(rows, row);
+		return q->json ? 0 : -ENOMEM;
 	}
+	q->status = MHD_HTTP_NOT_FOUND;
+	snprintf(q->detail, sizeof(q->detail), ABSENT);
 	return 0;
 }
 

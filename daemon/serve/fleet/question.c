@@ -45,8 +45,8 @@ static int run_question(struct job *job, struct postgres *p)
 	json_decref(q->json);
 	q->json = NULL;
 	q->status = 0;
-	if (q->length >= sizeof(q->sql))
-		return -E2BIG;
+	if (q->lacks_memory || q->length >= sizeof(q->sql))
+		return q->lacks_memory ? -ENOMEM : -E2BIG;
 	for (int i = 0; i < q->n; i++)
 		postgres_add_text(&params, q->params[i]);
 	rc = postgres_call(p, q->sql, &params, &rows);
@@ -88,8 +88,7 @@ int question_param(struct question *q, const char *text)
 		return 1;
 	}
 	q->params[q->n] = text ? strdup(text) : NULL;
-	if (text && !q->params[q->n])
-		q->length = sizeof(q->sql); /* not asked without it */
+	q->lacks_memory |= text && !q->params[q->n]; /* not asked without it */
 	return ++q->n;
 }
 
@@ -191,6 +190,8 @@ enum outcome fleet_problem(struct exchange *x, const struct job *job)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"The fleet's database cannot answer now (%s); the log has the reason.",
 					job->state);
+	if (job->rc == -ENOMEM)
+		return exchange_reader_problem(x, -ENOMEM, "");
 	return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request cannot be answered: %s.",
 				strerror(-job->rc));
 }

@@ -19,7 +19,8 @@
 struct question {
 	struct job job;
 	char sql[QUESTION_SQL];
-	size_t length; /* of SQL; more than its room: it did not fit */
+	size_t length;	   /* of SQL; more than its room: it did not fit */
+	bool lacks_memory; /* for a parameter */
 	int n;
 	char *params[POSTGRES_PARAMS_MAX]; /* owned; NULL: SQL's NULL */
 	struct scopes *scopes;		   /* the guests that the client may read; a reference; NULL: all */

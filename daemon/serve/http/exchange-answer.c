@@ -16,6 +16,8 @@
 #include "http-state.h"
 #include "json-whole.h"
 
+#define NO_MEMORY "There is no memory for this answer now; try again."
+
 void exchange_add_header(struct exchange *x, struct MHD_Response *response, const char *name, const char *value)
 {
 	if (MHD_add_response_header(response, name, value) != MHD_YES)
@@ -48,6 +50,30 @@ static void queue(struct exchange *x, unsigned status, struct MHD_Response *resp
 	exchange_audit(x, status);
 }
 
+/*
+ * X has no answer, because there was no memory for it: say so. The document is made here, since memory for a JSON value may be what lacks. After
+ * a change nothing is said: it was made, or not, and its client must look.
+ */
+static void respond_no_memory(struct exchange *x)
+{
+	static const char problem[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
+				      "\"detail\":\"" NO_MEMORY "\"}";
+	struct MHD_Response *response;
+
+	if (x->method != METHOD_GET)
+		return;
+	response = MHD_create_response_from_buffer(sizeof(problem) - 1, (void *)(uintptr_t)problem,
+						   MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return;
+	x->lacks_header = false;
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CONTENT_TYPE, PROBLEM_TYPE);
+	exchange_add_header(x, response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	exchange_add_header(x, response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	queue(x, MHD_HTTP_SERVICE_UNAVAILABLE, response);
+	MHD_destroy_response(response);
+}
+
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
 	if (response) {
@@ -56,6 +82,8 @@ enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Re
 	} else {
 		exchange_audit(x, status); /* a change was done, though nobody is told */
 	}
+	if (!response || x->lacks_header)
+		respond_no_memory(x);
 	return OUTCOME_DONE;
 }
 
@@ -101,10 +129,12 @@ enum outcome exchange_respond_memory(struct exchange *x, unsigned status, struct
 	    !archive_state_equal(&now, &x->made_from))
 		return exchange_respond(x, status, response);
 	queue(x, status, response);
-	if (x->lacks_header)
+	if (x->lacks_header) {
 		MHD_destroy_response(response);
-	else
+		respond_no_memory(x);
+	} else {
 		response_cache_add(&x->http->responses, &now, &key, response, bytes);
+	}
 	return OUTCOME_DONE;
 }
 
@@ -353,6 +383,8 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
 					"Some of these bytes are damaged on the disk and are not served. The daemon "
 					"that owns them was told and will declare what is lost; try again.");
+	case -ENOMEM:
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, NO_MEMORY);
 	case -EBADMSG:
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
 					"The archive's file is damaged. Stop the daemons and run mprofd --fsck to save "

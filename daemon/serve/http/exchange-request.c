@@ -1,6 +1,7 @@
 /*
  * Read parts of a request: its headers, the numbers in its query, and the JSON object in its body.
  */
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -40,6 +41,10 @@ bool exchange_upload(struct exchange *x, const char *const *allowed, json_t **ob
 	}
 	*object = x->upload_bytes ? json_loadb(x->upload, x->upload_bytes, JSON_REJECT_DUPLICATES, &error)
 				  : json_object();
+	if (!*object && (!x->upload_bytes || json_error_code(&error) == json_error_out_of_memory)) {
+		exchange_reader_problem(x, -ENOMEM, "");
+		return false;
+	}
 	if (!json_is_object(*object)) {
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The body is not a JSON object%s%s.", *object ? "" : ": ",
 				 *object ? "" : error.text);
