@@ -234,7 +234,7 @@ bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next)
 	*next = domain->console_at;
 	if (now < domain->console_at)
 		return false;
-	if (!domain->console_asked && host->helper &&
+	if (!domain->console_asked && host_helper(host) &&
 	    helper_ask_console(host->helper, (uint64_t)domain->capture,
 			       domain->raw_name ? domain->raw_name : domain->name) == 0) {
 		host_asked(host, now);
@@ -242,7 +242,7 @@ bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next)
 		domain->console_at = *next = now + ANSWER_NS;
 		return false;
 	}
-	/* The helper is gone or has not answered in time: the context stays without a console. */
+	/* The helper is gone, silent, or has not answered in time: the context stays without a console. */
 	context_write(domain, NULL);
 	guest_capture_finish(&host->collector->shared, domain->capture);
 	domain->console_at = 0;

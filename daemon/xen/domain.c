@@ -25,7 +25,7 @@
 #define UUID_LENGTH  36u
 #define STORE_FIRST  1u /* the same factor for urgent steps */
 /*
- * After this time go on without the helper's answer. Until the helper counts as gone its answer may
+ * After this time go on without the helper's answer. Until the helper counts as silent its answer may
  * still come: a busy dom0 delays it, and a dead domain that is taken for alive meanwhile would get
  * another run.
  */

@@ -4,8 +4,8 @@
  * before the collector drops its rights. It answers questions about states and consoles, and records
  * what vCPUs do if it is asked to. It reads nothing else.
  *
- * The collector sends a question and fetches the answer later, so the collector never waits. A
- * helper that hangs or has died counts as a helper that knows nothing.
+ * The collector sends a question and fetches the answer later, so the collector never waits. While
+ * a helper hangs, and when it has died, it counts as a helper that knows nothing.
  */
 #ifndef XEN_HELPER_H
 #define XEN_HELPER_H

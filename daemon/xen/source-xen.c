@@ -103,10 +103,12 @@ static int on_store(sd_event_source *source, int fd, uint32_t events, void *cont
 	return 0;
 }
 
-static void helper_lost(struct host *host, const char *how)
+static void answers_take(struct source_xen *source);
+
+static void helper_lost(struct host *host)
 {
-	log_error("The helper process %s; why guests stop and what their consoles say is not known any more", how);
-	host->knows_states = false;
+	log_error("The helper process has ended; why guests stop and what their consoles say is not known any more");
+	host->silent = host->knows_states = false;
 	host->asked = 0;
 	source_of(host)->answers = sd_event_source_disable_unref(source_of(host)->answers);
 	host->helper = helper_stop(host->helper);
@@ -114,16 +116,41 @@ static void helper_lost(struct host *host, const char *how)
 }
 
 /*
+ * Go on without a helper that does not answer. It is not stopped: it may only be starved, and no
+ * other helper can be started, because the collector has given up the rights that a helper needs.
+ */
+static void helper_silent(struct host *host)
+{
+	log_error(
+		"The helper process does not answer; why guests stop and what their consoles say is not known until it "
+		"does");
+	host->silent = true;
+	host->knows_states = false;
+	vcpu_slots_lost(host, clock_mono());
+}
+
+static void helper_back(struct host *host, uint64_t now)
+{
+	log_info("The helper process answers again");
+	host->silent = false;
+	host->states_from = now;
+	host->knows_states = helper_knows_states(host->helper, NULL);
+	host_sweep_soon(host);
+}
+
+/*
  * The task that checks, each PULSE_NS, for a lost connection to XenStore and a helper that does not
- * answer.
+ * answer. Answers that already wait are taken first, since it may be this process that was starved.
  */
 static void pulse_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, pulse));
 
 	host_drain(&source->host);
-	if (source->host.asked && now - clock_ahead_ns() > source->host.asked + HELPER_SILENT_NS)
-		helper_lost(&source->host, "does not answer");
+	answers_take(source);
+	if (host_helper(&source->host) && source->host.asked &&
+	    now - clock_ahead_ns() > source->host.asked + HELPER_SILENT_NS)
+		helper_silent(&source->host);
 	vcpu_slots_pulse(&source->host);
 	collector_at(source->host.collector, task, now + PULSE_NS);
 }
@@ -167,7 +194,7 @@ static bool states_ask(struct host *host)
 			host_asked(host, clock_mono());
 	}
 	if (r == -EPIPE)
-		helper_lost(host, "has ended");
+		helper_lost(host);
 	return r == 0 || r == -EPIPE;
 }
 
@@ -278,27 +305,40 @@ static void on_states(struct host *host, const struct helper_answer *answer, uin
 		}
 }
 
-static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
+static void on_console(struct host *host, const struct helper_answer *answer)
 {
-	struct source_xen *xen = context;
-	struct host *host = &xen->host;
+	for (struct domain *d = host->domains; d; d = d->next)
+		domain_on_console(d, answer);
+}
+
+/* Take the answers that wait. */
+static void answers_take(struct source_xen *source)
+{
+	struct host *host = &source->host;
+	const struct helper_answer *answer = &source->answer;
 	int r = 0;
 
+	while (host->helper && (r = helper_next(host->helper, &source->answer)) > 0) {
+		host->asked = 0;
+		if (host->silent)
+			helper_back(host, clock_mono());
+		if (answer->is_vcpu)
+			vcpu_slots_answer(host, answer, clock_mono());
+		else if (answer->is_console)
+			on_console(host, answer);
+		else if (answer->tag >= host->states_from)
+			on_states(host, answer, clock_mono());
+	}
+	if (r < 0)
+		helper_lost(host);
+}
+
+static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
+{
 	(void)source;
 	(void)fd;
 	(void)events;
-	while (host->helper && (r = helper_next(host->helper, &xen->answer)) > 0) {
-		host->asked = 0;
-		if (xen->answer.is_vcpu)
-			vcpu_slots_answer(host, &xen->answer, clock_mono());
-		else if (!xen->answer.is_console)
-			on_states(host, &xen->answer, clock_mono());
-		else
-			for (struct domain *d = host->domains; d; d = d->next)
-				domain_on_console(d, &xen->answer);
-	}
-	if (r < 0)
-		helper_lost(host, "has ended");
+	answers_take(context);
 	return 0;
 }
 

@@ -28,12 +28,17 @@ static struct vcpu_slots *slots_of(const struct vcpu_track *track)
 
 /* ---- the slots ------------------------------------------------------------------------------- */
 
-/* Ask the helper to end what it records in SLOT. Return whether it was asked, or is gone. */
+/*
+ * Ask the helper to end what it records in SLOT. Return whether it was asked, or is gone. A silent helper
+ * is asked by vcpu_slots_pulse() when it answers again, since it may write until then.
+ */
 static bool slot_end(struct host *host, uint32_t slot)
 {
 	struct vcpu_slot *s = &host->vcpus.slots[slot];
-	int r = host->helper ? helper_ask_vcpu(host->helper, slot, 0) : -EPIPE;
+	int r = host->helper ? -EAGAIN : -EPIPE;
 
+	if (host_helper(host))
+		r = helper_ask_vcpu(host->helper, slot, 0);
 	if (r == -EAGAIN)
 		return false;
 	s->state = VCPU_SLOT_ENDS;
@@ -108,7 +113,7 @@ static void track_begin(struct vcpu_track *track, const struct clock_bound *boun
 	struct host *host = track->domain->host;
 	uint32_t slot;
 
-	if (!host->helper)
+	if (!host_helper(host))
 		return;
 	slot = slot_find(slots);
 	if (slot == VCPU_SLOTS)
@@ -261,7 +266,7 @@ void vcpu_track_end(struct vcpu_track *track, uint64_t now)
 		return;
 	}
 	if (track->phase == VCPU_PHASE_ON) {
-		track->phase = track->domain->host->helper ? VCPU_PHASE_ENDING : VCPU_PHASE_ENDED;
+		track->phase = host_helper(track->domain->host) ? VCPU_PHASE_ENDING : VCPU_PHASE_ENDED;
 		track->end_asked = false;
 		track->end_by = now + END_NS;
 		track->leave_at = track->end_by + LEAVE_NS;

@@ -80,9 +80,9 @@ void vcpu_track_poll_soon(struct vcpu_track *track, uint64_t now);
 
 /* Act on the helper's ANSWER about a slot. */
 void vcpu_slots_answer(struct host *host, const struct helper_answer *answer, uint64_t now);
-/* Ask the helper again to end what it must end, if it had no room for the question. */
+/* Ask the helper again to end what it must end, if it had no room for the question or was silent. */
 void vcpu_slots_pulse(struct host *host);
-/* The helper is gone: nobody writes to the slots any more. */
+/* The helper is gone, or does not answer: end all tracks without it. */
 void vcpu_slots_lost(struct host *host, uint64_t now);
 
 #endif

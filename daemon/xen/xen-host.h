@@ -19,13 +19,15 @@ struct collector;
 struct domain;
 struct attachment;
 
-#define HELPER_SILENT_NS (5 * NS_PER_S) /* if the helper is silent for this time, it counts as gone */
+/* If the helper is silent for this time, nothing waits for it or asks it, until it answers. */
+#define HELPER_SILENT_NS (5 * NS_PER_S)
 
 struct host {
 	struct collector *collector;
 	struct xen *xen;
 	struct helper *helper; /* NULL = the helper is gone */
-	bool knows_states;     /* the helper can tell states of domains */
+	bool silent;	       /* the helper has not answered for HELPER_SILENT_NS, and runs as far as is known */
+	bool knows_states;     /* the helper can tell states of domains, and is not silent */
 	char boot[40];	       /* dom0's boot id; part of a run's key, because each boot counts domids from 1 */
 	struct domain *domains;
 	size_t n_domains;
@@ -45,6 +47,11 @@ struct host {
 	 * 0 = none waits. A test's clock gives the helper no time.
 	 */
 	uint64_t asked;
+	/*
+	 * States in answers to questions from before this time, when a helper that had been silent
+	 * answered again, are not used: a domid may have another domain by now. CLOCK_MONOTONIC ns.
+	 */
+	uint64_t states_from;
 	struct vcpu_slots vcpus;
 	int lost; /* -errno if the connection to XenStore is lost; else 0 */
 };
@@ -53,6 +60,12 @@ struct host {
  * Take in all waiting events of XenStore. An event only leaves a note at its domain (see domain.c).
  */
 void host_drain(struct host *host);
+/* Return the helper, or NULL if it is gone or silent: then it is not to be asked. Borrowed. */
+static inline struct helper *host_helper(const struct host *host)
+{
+	return host->silent ? NULL : host->helper;
+}
+
 /* Note that a question was sent to the helper. */
 void host_asked(struct host *host, uint64_t now);
 /* Schedule a sweep: ask for the states of all domains, and list the domains that exist. */

@@ -426,7 +426,7 @@ class Deaths(Lifecycle):
             guest, context = self.crash_context(d, domid, seconds)
             if context["xenstore_complete"] and context["console_complete"]:
                 break
-            if "does not answer" in d.said():  # this machine was so busy that the helper counts as gone
+            if "does not answer" in d.said():  # this machine was so busy that nothing waits for the helper any more
                 d.kill_collector()
                 d.start_collector()
         self.assertEqual((context["uuid"], context["domid"], context["domain"]), (guest.uuid, domid, guest.name))
