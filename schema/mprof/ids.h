@@ -57,6 +57,13 @@ enum mprof_state_kind {
 #define MPROF_WRITES_STOPS 128u
 /* The end of each thread, and of each wait. */
 #define MPROF_WRITES_ENDS 256u
+/*
+ * The writer looked at a program that ran already, twice, and wrote the ring afterwards. A thread, lock or wait that it
+ * creates was there at that time, and began at an unknown time before. A wait was the same one in both looks, and its
+ * thread did not run between them; a lock that tries to read a thread was held by it in both. A holder without `creates` is no thread
+ * of the process; one with samples `ended` is a thread that ended before the first look.
+ */
+#define MPROF_DECLARES_LOOKED 512u
 
 /*
  * Counters of recorders, totals: of the events that a recorder dropped, and of the words in a ring of OCaml's runtime that the

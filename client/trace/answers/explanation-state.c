@@ -44,6 +44,10 @@ static void tell_ran(struct mprof_explanation *e, const struct mprof_why_state *
 		explain_span(e, 0, span);
 	}
 	tell_samples(e, s);
+	if (s->channel == MPROF_NONE)
+		return;
+	explain_put(e, s->samples == 1 ? "," : ", in the last one");
+	tell_channel(e, s);
 }
 
 void explain_state(struct mprof_explanation *e, const struct mprof_why_state *s)
@@ -66,6 +70,10 @@ void explain_state(struct mprof_explanation *e, const struct mprof_why_state *s)
 		break;
 	case MPROF_STATE_stopped:
 		explain_put(e, " was stopped by a signal");
+		break;
+	case MPROF_STATE_moved:
+		explain_put(e, " moved: it ran since the sample before, and waited again");
+		tell_channel(e, s);
 		break;
 	case MPROF_STATE_traced:
 		explain_put(e, " was stopped by a debugger or another tracer");

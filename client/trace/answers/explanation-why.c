@@ -27,6 +27,12 @@ static void tell_signal(const struct why_text *w, uint32_t i)
 	explain_who_when(w->e, interaction(w, i)->thread, interaction(w, i)->time);
 }
 
+/* Return whether what the answer is about was only looked at from outside. */
+static bool is_looked(const struct why_text *w)
+{
+	return why_is_looked(w->e->why, w->a->root);
+}
+
 static void tell_root(const struct why_text *w)
 {
 	explain_who(w->e, w->a->root, w->a->since);
@@ -122,6 +128,11 @@ static void tell_unresolved(const struct why_text *w)
 	bool should = w->thread->flags & MPROF_THREAD_SHOULD_RESOLVE;
 	struct mprof_coverage c;
 
+	if (why_is_looked(w->e->why, w->a->thread)) {
+		explain_put(w->e, why_is_thread(w->e->why, w->a->thread) ? " had not ended when it was looked at"
+									 : " was not over when it was looked at");
+		return;
+	}
 	mprof_why_unresolved(w->e->why, w->a->thread, &c);
 	if (c.hole == MPROF_HOLE_NONE) {
 		explain_put(w->e, should ? " should resolve and never did" : " is not resolved");
@@ -307,10 +318,34 @@ static void say_holder_ended(const struct why_text *w)
 	explain_who(w->e, w->a->held, w->a->since);
 	explain_put(w->e, " is not released: its holder ");
 	tell_root(w);
-	explain_put(w->e, " ended at ");
-	explain_time(w->e, w->root->end);
-	explain_put(w->e, " without releasing it.");
+	if (is_looked(w)) {
+		struct mprof_why_state s;
+
+		mprof_why_state(w->e->why, w->a->root, 0, &s);
+		explain_put(w->e, " had ended by ");
+		explain_time(w->e, s.from);
+		explain_put(w->e, ", as a thread of this process or of the one that forked it.");
+	} else {
+		explain_put(w->e, " ended at ");
+		explain_time(w->e, w->root->end);
+		explain_put(w->e, " without releasing it.");
+	}
 	explain_line(w->e);
+}
+
+/* Append that the root is unresolved in the last look: since when is unknown. */
+static void tell_looked(const struct why_text *w)
+{
+	tell_root(w);
+	if (why_is_thread(w->e->why, w->a->root)) {
+		explain_put(w->e, " had not ended at ");
+		explain_time(w->e, w->a->end);
+		explain_put(w->e, ", where the trace ends");
+		return;
+	}
+	explain_put(w->e, w->a->condition == w->a->root ? " is waited for at " : " is unresolved at ");
+	explain_time(w->e, w->a->end);
+	explain_put(w->e, ", where the trace ends; since when is not in the trace");
 }
 
 /*
@@ -321,6 +356,10 @@ static void tell_waits(const struct why_text *w)
 {
 	uint32_t condition = w->a->condition;
 
+	if (is_looked(w)) {
+		tell_looked(w);
+		return;
+	}
 	tell_root(w);
 	if (condition != MPROF_NONE && !(explain_thread(w->e, condition)->flags & MPROF_THREAD_ROOT) &&
 	    condition != w->a->root) {
@@ -485,6 +524,13 @@ static void say_never_signalled(const struct why_text *w)
 		return;
 	}
 	tell_waits(w);
+	if (is_looked(w)) {
+		explain_put(w->e, ". No cause can be told: a ");
+		tell_awaited(w);
+		explain_put(w->e, " before the look would not be here.");
+		explain_line(w->e);
+		return;
+	}
 	explain_put(w->e, covers(since) ? ". None came" : ". The trace has none");
 	if (w->a->signals)
 		tell_last_signal(w);
@@ -506,8 +552,10 @@ static void say_outside(const struct why_text *w)
 	explain_who(w->e, w->a->held, w->a->since);
 	explain_put(w->e, " is held by ");
 	tell_root(w);
-	explain_put(w->e, ", which is no thread of this process: fork left it behind in the parent process, or another "
-			  "process shares the lock.");
+	explain_put(w->e, is_looked(w) ? ", which is no thread of this process: it ended, fork left it behind in the "
+					 "parent process, or another process shares the lock."
+				       : ", which is no thread of this process: fork left it behind in the parent "
+					 "process, or another process shares the lock.");
 	explain_line(w->e);
 }
 
@@ -522,7 +570,9 @@ static void say_never_resolved(const struct why_text *w)
 		return;
 	}
 	tell_waits(w);
-	if (covers(&w->a->since_coverage)) {
+	if (is_looked(w)) {
+		explain_put(w->e, ".");
+	} else if (covers(&w->a->since_coverage)) {
 		explain_put(w->e, ", and nothing has resolved it.");
 	} else {
 		explain_put(w->e, ", and the trace has no resolution of it.");
@@ -712,6 +762,25 @@ static void tell_program(struct mprof_explanation *e, uint32_t thread, const str
 	explain_state(e, s);
 }
 
+/* Say what the program did, if it was only looked at from outside; the trace ends at END. */
+static void tell_look(struct mprof_explanation *e, uint32_t stream, uint64_t end)
+{
+	struct mprof_why_state s;
+	uint32_t thread = mprof_why_program_state(e->why, stream, &s);
+
+	if (thread == MPROF_NONE) {
+		explain_put(e, "the trace does not tell which thread ran; it ends at ");
+	} else {
+		if (s.kind == MPROF_STATE_stopped)
+			explain_put(e, "the program");
+		else
+			explain_who(e, thread, s.to);
+		explain_state(e, &s);
+		explain_put(e, "; the trace ends at ");
+	}
+	explain_time(e, end);
+}
+
 /* Say what the program did after the thread LAST ran, the last one that its rings have; the trace ends at END. */
 static void tell_awake(struct mprof_explanation *e, uint32_t stream, uint32_t last, uint64_t end)
 {
@@ -762,7 +831,9 @@ enum mprof_status mprof_explanation_last(struct mprof_explanation *e, uint32_t s
 	}
 	explain_put(e, ": ");
 	last = mprof_why_last(e->why, stream, true);
-	if (last == MPROF_NONE)
+	if (last == MPROF_NONE && (e->view->streams[stream].declares & MPROF_DECLARES_LOOKED))
+		tell_look(e, stream, end_of(e, stream));
+	else if (last == MPROF_NONE)
 		explain_put(e, "no thread ran");
 	else
 		tell_last(e, stream, &e->view->activations[last]);

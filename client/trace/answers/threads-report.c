@@ -126,7 +126,7 @@ static const struct mprof_state *sample_of(const struct mprof_threads *t, uint32
 	uint32_t sample = t->sampled ? t->sampled[i] : MPROF_NONE, link;
 
 	if (sample == MPROF_NONE || (v->threads[i].flags & MPROF_THREAD_RESOLVED) ||
-	    v->states[sample].kind >= MPROF_STATE_waits)
+	    v->states[sample].kind == MPROF_STATE_waits || v->states[sample].kind >= MPROF_STATE_KINDS)
 		return NULL;
 	link = mprof_why_link(t->options.why, mprof_why_final(t->options.why, i));
 	if (link != MPROF_NONE &&

@@ -127,6 +127,12 @@ static inline bool why_is_thread(const struct mprof_why *w, uint32_t thread)
 	}
 }
 
+/* Return whether the writer of THREAD looked at the program from outside (MPROF_DECLARES_LOOKED). */
+static inline bool why_is_looked(const struct mprof_why *w, uint32_t thread)
+{
+	return w->view->streams[w->view->threads[thread].stream].declares & MPROF_DECLARES_LOOKED;
+}
+
 /* Return whether OTHER, which THREAD tried to read, is what schema/mprof/events.def calls its other end, or a process. */
 bool why_is_far_end(const struct mprof_why *w, uint32_t thread, uint32_t other);
 

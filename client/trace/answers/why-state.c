@@ -48,7 +48,8 @@ bool mprof_why_state(const struct mprof_why *w, uint32_t thread, uint64_t from, 
 	uint32_t last = w->sampled ? w->sampled[thread] : MPROF_NONE, first = last;
 
 	*s = (struct mprof_why_state){.kind = MPROF_STATE_KINDS, .channel = MPROF_NONE};
-	if (last == MPROF_NONE || all[last].time < from || all[last].kind >= MPROF_STATE_waits)
+	if (last == MPROF_NONE || all[last].time < from || all[last].kind == MPROF_STATE_waits ||
+	    all[last].kind >= MPROF_STATE_KINDS)
 		return false;
 	s->samples = 1;
 	for (uint32_t i = all[last].previous;

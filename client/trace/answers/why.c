@@ -167,6 +167,11 @@ static void find_outside(const struct mprof_why *w, struct mprof_why_answer *a)
 	const struct mprof_thread *t = &w->view->threads[a->holder];
 	struct mprof_coverage coverage;
 
+	if (why_is_looked(w, a->holder)) {
+		a->outside = t->type == MPROF_THREAD_UNKNOWN;
+		return;
+	}
+
 	if (t->type != MPROF_THREAD_UNKNOWN || !(t->flags & MPROF_THREAD_PREEXISTING) ||
 	    t->first_activation != MPROF_NONE || t->first_interaction != MPROF_NONE ||
 	    !(w->view->streams[t->stream].declares & MPROF_DECLARES_KINDS))
@@ -175,6 +180,15 @@ static void find_outside(const struct mprof_why *w, struct mprof_why_answer *a)
 	a->outside = coverage.hole == MPROF_HOLE_NONE;
 	if (!a->outside && a->since_coverage.hole == MPROF_HOLE_NONE && a->holder == a->root)
 		a->since_coverage = coverage;
+}
+
+/* Return whether the root of A holds a lock, and had ended when its writer looked. */
+static bool had_ended(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	struct mprof_why_state s;
+
+	return a->links && a->holder == a->root && why_is_looked(w, a->root) && mprof_why_state(w, a->root, 0, &s) &&
+	       s.kind == MPROF_STATE_ended;
 }
 
 /* Find the last lock of the chain, before the cycle, that waits on its holder. */
@@ -429,6 +443,10 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	find_holder(w, a);
 	if (why_resolved(w, a->root)) {
 		judge_resolved(w, a);
+		return;
+	}
+	if (had_ended(w, a)) {
+		a->verdict = MPROF_WHY_HOLDER_ENDED;
 		return;
 	}
 	a->similar = similar_to(w, a->root);

@@ -240,6 +240,11 @@ void coverage_unresolved(const struct mprof_model_view *v, const struct coverage
 {
 	const struct mprof_thread *t = &v->threads[thread];
 
+	/* Its writer looked whether the thread was there, and wrote no end. */
+	if (v->streams[t->stream].declares & MPROF_DECLARES_LOOKED) {
+		*coverage = hole(MPROF_HOLE_KIND, t->stream, 0, 0);
+		return;
+	}
 	coverage_ask(v, x, t->stream, MPROF_COVERAGE_RESOLVE, t->created, end, end, coverage);
 	if (coverage->hole == MPROF_HOLE_KIND || coverage->hole == MPROF_HOLE_UNSAID ||
 	    coverage->hole == MPROF_HOLE_BEGIN || coverage->hole == MPROF_HOLE_CLOCK)

@@ -184,6 +184,8 @@ static void on_creates(const struct step *step)
 	step->s->created |= step->s->signal != MPROF_NONE && creator == step->s->running;
 	*slot = thread_add(step, step->e->number, creator, step->time);
 	model_thread(step->m, *slot)->type = step->e->type;
+	if (step->s->seen.declares & MPROF_DECLARES_LOOKED)
+		model_thread(step->m, *slot)->flags |= MPROF_THREAD_PREEXISTING;
 }
 
 static void end_thread(const struct step *step, struct mprof_thread *t)

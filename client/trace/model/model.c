@@ -303,7 +303,8 @@ static void find_silent(struct mprof_model *m)
 		const struct mprof_thread *t = model_thread(m, i);
 
 		if (t->type == MPROF_THREAD_Task && t->first_activation == MPROF_NONE &&
-		    !(t->flags & MPROF_THREAD_RESOLVED))
+		    !(t->flags & MPROF_THREAD_RESOLVED) &&
+		    !(model_stream_at(m, t->stream)->seen.declares & MPROF_DECLARES_LOOKED))
 			model_stream_at(m, t->stream)->seen.silent = i;
 	}
 }
