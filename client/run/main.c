@@ -16,6 +16,7 @@
 
 #include <mprof/ring.h>
 
+#include "attach.h"
 #include "keeper.h"
 #include "kernel-clock.h"
 #include "mprof-run-options.h"
@@ -39,6 +40,7 @@ struct options {
 	struct keeper_options keeper;
 	char *dir;     /* owned; NULL = not found yet */
 	char *runtime; /* owned */
+	pid_t pid;     /* the process to look at; 0 = run the command */
 	char **command;
 };
 
@@ -58,6 +60,34 @@ static bool ring_parse(const char *text, uint64_t *bytes)
 		return false;
 	return !errno && *text >= '0' && *text <= '9' && *bytes >= MPROF_RING_BYTES_MIN &&
 	       *bytes <= MPROF_RING_BYTES_MAX;
+}
+
+/* Take GIVEN, which names a process to look at, into *O. Return -1 to continue, or the exit code. */
+static int pid_take(struct options *o, const struct program_options *given, char **words)
+{
+	char *rest;
+	long pid;
+
+	errno = 0;
+	pid = strtol(given->pid, &rest, 10);
+	if (errno || *rest || *given->pid < '1' || *given->pid > '9' || pid > INT32_MAX) {
+		fprintf(stderr,
+			"mprof-run: --pid %s: not the number of a process; write one of those that `ps -e` lists.\n",
+			given->pid);
+		return EXIT_USAGE;
+	}
+	if (given->xen || given->keep || given->ring || *words) {
+		fprintf(stderr,
+			"mprof-run: --pid and %s: a process that runs already is looked at, and not recorded; leave "
+			"one out.\n",
+			given->xen    ? "--xen"
+			: given->keep ? "--keep"
+			: given->ring ? "--ring"
+				      : "a command");
+		return EXIT_USAGE;
+	}
+	o->pid = (pid_t)pid;
+	return -1;
 }
 
 /* Parse the command line into *O. Return -1 to continue, or the exit code. */
@@ -83,6 +113,8 @@ static int options_parse(struct options *o, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	o->command = argv + optind;
+	if (given.pid)
+		return pid_take(o, &given, o->command);
 	if (*o->command)
 		return -1;
 	fputs("mprof-run: no command; write the program to run behind the options, or see --help.\n", stderr);
@@ -322,6 +354,12 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	code = EXIT_CANNOT;
+	if (o.pid) {
+		if (dir_find(&o))
+			code = attach_run(o.pid, o.dir);
+		free(o.dir);
+		return code;
+	}
 	if (!can_record(o.command[0]) || (place_find(&o) && preload() && prepare(&o))) {
 		execvp(o.command[0], o.command);
 		code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;

@@ -82,8 +82,7 @@ void process_free(struct process *p)
 	free(p);
 }
 
-/* Write the name of the process PID, as a file may be called, to NAME. */
-static void process_name(pid_t pid, char *name, size_t size)
+void process_name(pid_t pid, char *name, size_t size)
 {
 	char path[64];
 	size_t n = 0;

@@ -108,6 +108,8 @@ void process_executes(struct process *p, uint64_t time);
 void process_gone(struct process *p, uint64_t time);
 /* Return whether the process ended by itself, and not by a signal. */
 bool process_exited(const struct process *p);
+/* Write the name of the program of the process PID, as a file may be called, to NAME (SIZE bytes). */
+void process_name(pid_t pid, char *name, size_t size);
 /* Remove the directory PATH and the files in it. */
 void directory_remove(const char *path);
 /*
@@ -161,6 +163,9 @@ void counters_sample(struct process *p, uint64_t time, bool all);
 void counters_end(struct process *p, uint64_t time);
 
 /* ---- states.c ---- */
+
+/* Return the state that LETTER of the system's file `stat` tells; MPROF_STATE_KINDS if it is unknown. */
+enum mprof_state_kind state_of_letter(char letter);
 
 /* Record the states of threads whose rings are quiet. TIME is now. Return whether there was any. */
 bool states_sample(struct process *p, uint64_t time);

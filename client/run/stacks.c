@@ -8,34 +8,17 @@
  * The table of waiting threads and the stacks are the process's memory: nothing in them is trusted.
  */
 #include <string.h>
-#include <sys/uio.h>
 
 #include "process.h"
+#include "remote-memory.h"
 #include "symbols.h"
 #include "unwind.h"
 
 #define LONG_NS	    1000000000u
 #define NAME_NS	    3000000000u /* so long a lock waits for a name */
 #define LOOKS	    16u		/* stacks of a process that are read at each step, every 100 ms */
-#define STACK_PAGE  4096u
-#define STACK_PAGES 16u
+#define STACK_BYTES 65536u
 #define TEXT_BYTES  256u
-
-/* Copy what is there of the process's memory from ADDRESS on to BYTES. Return the number of bytes. */
-static uint64_t memory_copy(pid_t pid, uint64_t address, uint8_t bytes[STACK_PAGES * STACK_PAGE])
-{
-	struct iovec local = {.iov_base = bytes, .iov_len = STACK_PAGES * STACK_PAGE}, remote[STACK_PAGES];
-	uint64_t first = STACK_PAGE - address % STACK_PAGE, at = address;
-	ssize_t n;
-
-	/* The kernel copies whole parts, up to the first one that is not there. */
-	for (uint32_t i = 0; i < STACK_PAGES; i++) {
-		remote[i] = (struct iovec){.iov_base = (void *)(uintptr_t)at, .iov_len = i ? STACK_PAGE : first};
-		at += remote[i].iov_len;
-	}
-	n = process_vm_readv(pid, &local, 1, remote, STACK_PAGES, 0);
-	return n > 0 ? (uint64_t)n : 0;
-}
 
 bool stacks_name_later(struct process *p, const struct unnamed *u)
 {
@@ -73,7 +56,7 @@ void stacks_name(struct process *p, uint64_t until)
 /* The thread of WAITER is in the wait ID for long: name the code that waits, unless the place of the wait is that. */
 static void stack_look(struct process *p, const struct run_waiter *waiter, int64_t id)
 {
-	static uint8_t bytes[STACK_PAGES * STACK_PAGE];
+	static uint8_t bytes[STACK_BYTES];
 	struct stack_copy copy = {.bytes = bytes};
 	uint64_t place = waiter->place;
 	int64_t on = waiter->on;
@@ -81,7 +64,7 @@ static void stack_look(struct process *p, const struct run_waiter *waiter, int64
 	char place_code[TEXT_BYTES - 64], code[TEXT_BYTES - 64], text[TEXT_BYTES];
 
 	memcpy(copy.registers, waiter->registers, sizeof(copy.registers));
-	copy.n = memory_copy(p->pid, copy.registers[RUN_STACK_POINTER], bytes);
+	copy.n = remote_copy(p->pid, copy.registers[RUN_STACK_POINTER], bytes, sizeof(bytes));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&waiter->wait, __ATOMIC_RELAXED) != id ||
 	    !symbols_caller(p->symbols, &copy, code, sizeof(code)))

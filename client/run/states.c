@@ -105,7 +105,7 @@ static bool task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t
 	return n > 0;
 }
 
-static enum mprof_state_kind kind_of(char letter)
+enum mprof_state_kind state_of_letter(char letter)
 {
 	switch (letter) {
 	case 'R':
@@ -160,7 +160,7 @@ static bool look_at(pid_t pid, pid_t tid, struct look *l)
 	end = strrchr(text, ')'); /* the program may have called the thread anything */
 	if (!end || sscanf(end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter, &user, &system) != 3)
 		return false;
-	l->kind = kind_of(letter);
+	l->kind = state_of_letter(letter);
 	l->processor_ns = (user + system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 	if (l->kind == MPROF_STATE_sleeps || l->kind == MPROF_STATE_blocked)
 		channel_find(pid, tid, l);

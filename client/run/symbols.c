@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "demangle.h"
 #include "unwind.h"
@@ -32,15 +33,60 @@ struct symbols {
 	char *path; /* where debug information is looked for; libdwfl reads it */
 	pid_t pid;
 	bool unwinds;		/* stacks can be followed */
+	bool elsewhere;		/* the process has another mount namespace: its files are found below its root */
 	struct kept kept[KEPT]; /* by a hash of the address */
 };
+
+/* Return whether the process PID has another mount namespace than this one. */
+static bool is_elsewhere(pid_t pid)
+{
+	char path[64];
+	struct stat own, other;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	return stat("/proc/self/ns/mnt", &own) == 0 && stat(path, &other) == 0 &&
+	       (own.st_dev != other.st_dev || own.st_ino != other.st_ino);
+}
+
+/* Report the files of the memory map below the root of their process. */
+static void report_elsewhere(struct symbols *s)
+{
+	char path[64], line[4096 + 128], *text = NULL;
+	size_t bytes = 0;
+	FILE *map, *named;
+	const char *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)s->pid);
+	map = fopen(path, "re");
+	named = map ? open_memstream(&text, &bytes) : NULL;
+	while (named && fgets(line, sizeof(line), map)) {
+		file = strchr(line, '/');
+		if (file)
+			fprintf(named, "%.*s/proc/%d/root%s", (int)(file - line), line, (int)s->pid, file);
+		else
+			fputs(line, named);
+	}
+	if (map)
+		fclose(map);
+	if (!named || fclose(named) != 0)
+		return;
+	map = bytes ? fmemopen(text, bytes, "r") : NULL;
+	if (map) {
+		dwfl_linux_proc_maps_report(s->dwfl, map);
+		fclose(map);
+	}
+	free(text);
+}
 
 /* Read the memory map again: the process may have loaded libraries since. */
 static void symbols_refresh(struct symbols *s)
 {
 	/* If the process has gone, the modules that are known stay. */
 	dwfl_report_begin_add(s->dwfl);
-	dwfl_linux_proc_report(s->dwfl, s->pid);
+	if (s->elsewhere)
+		report_elsewhere(s);
+	else
+		dwfl_linux_proc_report(s->dwfl, s->pid);
 	dwfl_report_end(s->dwfl, NULL, NULL);
 }
 
@@ -54,6 +100,7 @@ struct symbols *symbols_new(pid_t pid)
 	s->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
 	s->callbacks.debuginfo_path = &s->path;
 	s->pid = pid;
+	s->elsewhere = is_elsewhere(pid);
 	s->dwfl = dwfl_begin(&s->callbacks);
 	if (!s->dwfl)
 		return symbols_free(s);
@@ -309,6 +356,60 @@ bool symbols_caller(struct symbols *s, const struct stack_copy *copy, char *text
 		return true;
 	}
 	return false;
+}
+
+uint32_t symbols_calls(struct symbols *s, const struct stack_copy *copy, uint64_t *calls, uint32_t most)
+{
+	return s->unwinds ? unwind(s->dwfl, copy, calls, most) : 0;
+}
+
+static bool is_c_library(Dwfl_Module *m)
+{
+	const char *name = base_name(dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+
+	return name && (strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0 ||
+			strncmp(name, "libpthread", 10) == 0);
+}
+
+bool symbols_library(struct symbols *s, uint64_t address, char *name, size_t size)
+{
+	Dwfl_Module *m = module_at(s, address);
+	const char *symbol = m && is_c_library(m) ? dwfl_module_addrname(m, address) : NULL;
+
+	while (symbol && *symbol == '_')
+		symbol++;
+	snprintf(name, size, "%.*s", symbol ? (int)strcspn(symbol, "@") : 0, symbol ? symbol : "");
+	return m && is_c_library(m);
+}
+
+/* Find the version in the bytes of glibc's file, which says it in a sentence. */
+static int search_glibc(Dwfl_Module *m, void **data, const char *name, Dwarf_Addr start, void *context)
+{
+	static const char sentence[] = "stable release version 2.";
+	GElf_Addr bias;
+	Elf *elf = is_c_library(m) ? dwfl_module_getelf(m, &bias) : NULL;
+	size_t n = 0;
+	const char *file = elf ? elf_rawfile(elf, &n) : NULL;
+	const char *found = file ? memmem(file, n, sentence, sizeof(sentence) - 1) : NULL;
+	uint32_t minor = 0;
+
+	(void)data;
+	(void)name;
+	(void)start;
+	if (!found)
+		return DWARF_CB_OK;
+	for (found += sizeof(sentence) - 1; found < file + n && *found >= '0' && *found <= '9' && minor < 1000; found++)
+		minor = minor * 10 + (uint32_t)(*found - '0');
+	*(uint32_t *)context = minor;
+	return DWARF_CB_ABORT;
+}
+
+uint32_t symbols_glibc(struct symbols *s)
+{
+	uint32_t minor = 0;
+
+	dwfl_getmodules(s->dwfl, search_glibc, &minor, 0);
+	return minor;
 }
 
 bool symbols_data(struct symbols *s, uint64_t address, char *text, size_t size)

@@ -32,6 +32,19 @@ bool symbols_code(struct symbols *s, uint64_t address, char *text, size_t size);
  */
 bool symbols_caller(struct symbols *s, const struct stack_copy *copy, char *text, size_t size);
 /*
+ * Follow the stack COPY as symbols_caller() does. Write to CALLS, which has room for MOST, an address in each of its calls,
+ * innermost first. Return their number, 0 if the stack cannot be followed.
+ */
+uint32_t symbols_calls(struct symbols *s, const struct stack_copy *copy, uint64_t *calls, uint32_t most);
+/*
+ * Return whether the code at ADDRESS is the C library's, and write to NAME (SIZE bytes) its function without leading
+ * underscores and version; empty if it is unknown.
+ */
+bool symbols_library(struct symbols *s, uint64_t address, char *name, size_t size);
+/* Return the minor version of the process's glibc, which is 2.36 for 36; 0 if it has none, or an unknown one. */
+uint32_t symbols_glibc(struct symbols *s);
+
+/*
  * Write to TEXT (SIZE bytes) the name of the variable that holds ADDRESS, or of the file and an
  * offset. Return false if ADDRESS is in no file: on the heap or a stack.
  */

@@ -46,11 +46,16 @@ static bool registers_set(Dwfl_Thread *thread, void *state)
 
 	(void)state;
 #if defined(__x86_64__)
+	if (current->bare)
+		return dwfl_thread_state_registers(thread, 7, 1, r + RUN_STACK_POINTER) &&
+		       dwfl_thread_state_registers(thread, 16, 1, r + 7);
 	/* rbx, rbp and rsp, r12 to r15, and the return address, which is the address of the code. */
 	return dwfl_thread_state_registers(thread, 3, 1, r) && dwfl_thread_state_registers(thread, 6, 2, r + 1) &&
 	       dwfl_thread_state_registers(thread, 12, 5, r + 3);
 #elif defined(__aarch64__)
 	dwfl_thread_state_register_pc(thread, r[13]);
+	if (current->bare)
+		return dwfl_thread_state_registers(thread, 31, 1, r + RUN_STACK_POINTER);
 	return dwfl_thread_state_registers(thread, 19, 13, r);
 #else
 	(void)r;

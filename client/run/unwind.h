@@ -13,6 +13,7 @@ struct stack_copy {
 	uint64_t registers[RUN_REGISTERS];
 	const uint8_t *bytes; /* of the stack from the stack pointer upwards */
 	uint64_t n;
+	bool bare; /* of the registers only the stack pointer and the address of the code are known */
 };
 
 /* Let unwind() follow stacks of the process PID, whose modules DWFL knows. Return false if that is not possible. */

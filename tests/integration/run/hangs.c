@@ -161,13 +161,18 @@ int program_lost_wakeup(void)
 
 static void *lock_and_end(void *nothing)
 {
+	/* Another thread might name it too late. */
+	CHECK(pthread_setname_np(pthread_self(), "holder") == 0);
 	pthread_mutex_lock(&queue_lock);
 	return nothing;
 }
 
 int program_holder_ends(void)
 {
-	CHECK(pthread_join(begin(lock_and_end, "holder"), NULL) == 0);
+	pthread_t holder;
+
+	CHECK(pthread_create(&holder, NULL, lock_and_end, NULL) == 0);
+	CHECK(pthread_join(holder, NULL) == 0);
 	return pthread_mutex_lock(&queue_lock);
 }
 

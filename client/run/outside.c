@@ -1,0 +1,242 @@
+#include "outside.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "remote-memory.h"
+
+#define STOP_NS 1000000000u /* a thread that does not stop for so long is left alone */
+#define POLL_NS 20000	    /* between two questions whether it has stopped */
+
+/* Read the file NAME of the thread TID of PID into TEXT, SIZE bytes, terminated. Return whether there is anything. */
+static bool task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* Return the number behind NAME in the text of a file `status`, or 0. */
+static uint64_t status_number(const char *text, const char *name)
+{
+	const char *found = strstr(text, name);
+
+	return found ? strtoull(found + strlen(name), NULL, 10) : 0;
+}
+
+/* A call that was interrupted and went on is restart_syscall for the kernel: find out which one it was. */
+static int64_t call_of_channel(const char *channel)
+{
+	if (strstr(channel, "futex"))
+		return SYS_futex;
+	if (strstr(channel, "nanosleep"))
+		return SYS_clock_nanosleep;
+	return strstr(channel, "poll") ? SYS_ppoll : SYS_restart_syscall;
+}
+
+/* Read the system call in which the thread waits: numbers, the first one in decimal digits. */
+static void call_read(pid_t pid, pid_t tid, struct outside_state *s)
+{
+	char text[256], *at;
+	long long call;
+
+	s->call = -1;
+	if (!task_read(pid, tid, "syscall", text, sizeof(text)) || *text == 'r')
+		return;
+	call = strtoll(text, &at, 10);
+	for (unsigned int i = 0; call >= 0 && i < 6; i++)
+		s->arguments[i] = strtoull(at, &at, 16);
+	s->stack_pointer = strtoull(at, &at, 16);
+	s->code = strtoull(at, &at, 16);
+	s->call = call == SYS_restart_syscall ? call_of_channel(s->channel) : call;
+}
+
+bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
+{
+	char text[4096];
+	const char *end;
+	unsigned long long user, system;
+	char letter;
+
+	*s = (struct outside_state){.kind = MPROF_STATE_KINDS, .call = -1};
+	if (!task_read(pid, tid, "status", text, sizeof(text)))
+		return false;
+	s->switches = status_number(text, "\nvoluntary_ctxt_switches:\t") +
+		      status_number(text, "\nnonvoluntary_ctxt_switches:\t");
+	if (!task_read(pid, tid, "stat", text, sizeof(text)))
+		return false;
+	end = strrchr(text, ')'); /* the program may have called the thread anything */
+	if (!end || sscanf(end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter, &user, &system) != 3)
+		return false;
+	s->kind = state_of_letter(letter);
+	s->processor_ns = (user + system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	if (s->kind == MPROF_STATE_ended)
+		return false;
+	if (s->kind == MPROF_STATE_runs)
+		return true;
+	if (task_read(pid, tid, "wchan", text, OUTSIDE_CHANNEL) && strcmp(text, "0") != 0)
+		for (size_t i = 0; text[i] > ' ' && text[i] < 127; i++)
+			s->channel[i] = text[i];
+	call_read(pid, tid, s);
+	if (s->kind == MPROF_STATE_sleeps && s->call == SYS_futex) {
+		s->kind = MPROF_STATE_futex;
+		*s->channel = '\0';
+	}
+	return true;
+}
+
+void outside_name(pid_t pid, pid_t tid, char name[OUTSIDE_NAME])
+{
+	task_read(pid, tid, "comm", name, OUTSIDE_NAME);
+	name[strcspn(name, "\n")] = '\0';
+}
+
+pid_t outside_inner(pid_t pid, pid_t tid)
+{
+	char text[4096], *at, *end;
+	long long number = 0;
+
+	if (!task_read(pid, tid, "status", text, sizeof(text)))
+		return 0;
+	at = strstr(text, "\nNSpid:");
+	if (!at)
+		return tid;
+	/* One number for each namespace, the innermost one last. */
+	for (at += strlen("\nNSpid:"); *at && *at != '\n'; at = end) {
+		long long n = strtoll(at, &end, 10);
+
+		if (end == at)
+			break;
+		number = n;
+	}
+	return (pid_t)number;
+}
+
+/* Return whether the system call goes on after a stop as if nothing had been: others fail with EINTR (signal(7)). */
+static bool goes_on(int64_t call)
+{
+	switch (call) {
+	case SYS_futex:
+	case SYS_clock_nanosleep:
+	case SYS_nanosleep:
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_rt_sigsuspend:
+	case SYS_wait4:
+	case SYS_waitid:
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+#ifdef SYS_select
+	case SYS_select:
+#endif
+#ifdef SYS_pause
+	case SYS_pause:
+#endif
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool may_stop(const struct outside_state *s)
+{
+	if (s->kind == MPROF_STATE_runs)
+		return true;
+	return (s->kind == MPROF_STATE_sleeps || s->kind == MPROF_STATE_futex) && goes_on(s->call);
+}
+
+/* Read the registers of the thread TID, which is stopped. */
+static bool registers_read(pid_t tid, uint64_t registers[RUN_REGISTERS])
+{
+	struct user_regs_struct r;
+	struct iovec iov = {.iov_base = &r, .iov_len = sizeof(r)};
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) < 0)
+		return false;
+#if defined(__x86_64__)
+	memcpy(registers, (const uint64_t[]){r.rbx, r.rbp, r.rsp, r.r12, r.r13, r.r14, r.r15, r.rip},
+	       RUN_REGISTERS * sizeof(*registers));
+#elif defined(__aarch64__)
+	memcpy(registers, r.regs + 19, 12 * sizeof(*registers));
+	registers[12] = r.sp;
+	registers[13] = r.pc;
+#endif
+	return true;
+}
+
+/* Wait until the thread has stopped, and store how in *STATUS. Return false if it does not, or if it has gone. */
+static bool stop_await(pid_t tid, int *status)
+{
+	uint64_t began = now();
+
+	for (;;) {
+		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+		if (got == tid)
+			return WIFSTOPPED(*status);
+		if (got < 0 || now() - began > STOP_NS)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	}
+}
+
+/* Let the thread go on, with the signal that it was about to get when it stopped. */
+static void stop_end(pid_t tid, int status)
+{
+	int number = status >> 16 ? 0 : WSTOPSIG(status);
+
+	ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)number);
+}
+
+/* The stack of a thread that is not stopped: the kernel tells its stack pointer and the address of its code. */
+static enum outside_stop stack_leave(pid_t pid, const struct outside_state *s, struct stack_copy *copy, uint8_t *bytes)
+{
+	if (!s->stack_pointer)
+		return OUTSIDE_LEFT;
+	copy->bare = true;
+	copy->registers[RUN_STACK_POINTER] = s->stack_pointer;
+	copy->registers[RUN_REGISTERS - 1] = s->code;
+	copy->n = remote_copy(pid, s->stack_pointer, bytes, OUTSIDE_STACK_BYTES);
+	return OUTSIDE_LEFT;
+}
+
+enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct stack_copy *copy,
+				uint8_t *bytes)
+{
+	int status;
+
+	*copy = (struct stack_copy){.bytes = bytes};
+	if (!may_stop(s))
+		return stack_leave(pid, s, copy, bytes);
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
+		return errno == ESRCH ? OUTSIDE_LEFT : OUTSIDE_REFUSED;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || !stop_await(tid, &status))
+		return stack_leave(pid, s, copy, bytes);
+	if (registers_read(tid, copy->registers))
+		copy->n = remote_copy(pid, copy->registers[RUN_STACK_POINTER], bytes, OUTSIDE_STACK_BYTES);
+	stop_end(tid, status);
+	return OUTSIDE_STOPPED;
+}
