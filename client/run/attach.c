@@ -218,12 +218,12 @@ static void sleep_until(uint64_t time)
 /* The thread S was stopped: wait until it sleeps again, but not long. Then its context switches count. */
 static void settle(const struct attached *a, struct seen *s, uint64_t until)
 {
-	bool was = s->first.kind != MPROF_STATE_runs;
+	bool was = s->first.call >= 0;
 
 	do {
 		if (!outside_look(a->pid, s->tid, &s->settled))
 			return;
-		if (!was || s->settled.kind != MPROF_STATE_runs)
+		if (!was || s->settled.call >= 0)
 			return;
 		sleep_until(now() + 1);
 	} while (now() < until);

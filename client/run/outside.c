@@ -73,18 +73,14 @@ static void call_read(pid_t pid, pid_t tid, struct outside_state *s)
 	s->call = call == SYS_restart_syscall ? call_of_channel(s->channel) : call;
 }
 
-bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
+/* Read the letter of the thread's state, and its processor time. Return false if it has gone. */
+static bool stat_read(pid_t pid, pid_t tid, struct outside_state *s)
 {
-	char text[4096];
+	char text[512];
 	const char *end;
 	unsigned long long user, system;
 	char letter;
 
-	*s = (struct outside_state){.kind = MPROF_STATE_KINDS, .call = -1};
-	if (!task_read(pid, tid, "status", text, sizeof(text)))
-		return false;
-	s->switches = status_number(text, "\nvoluntary_ctxt_switches:\t") +
-		      status_number(text, "\nnonvoluntary_ctxt_switches:\t");
 	if (!task_read(pid, tid, "stat", text, sizeof(text)))
 		return false;
 	end = strrchr(text, ')'); /* the program may have called the thread anything */
@@ -92,11 +88,15 @@ bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
 		return false;
 	s->kind = state_of_letter(letter);
 	s->processor_ns = (user + system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	if (s->kind == MPROF_STATE_ended)
-		return false;
-	if (s->kind == MPROF_STATE_runs)
-		return true;
-	if (task_read(pid, tid, "wchan", text, OUTSIDE_CHANNEL) && strcmp(text, "0") != 0)
+	return s->kind != MPROF_STATE_ended;
+}
+
+/* Read where in the kernel the thread waits. */
+static void wait_read(pid_t pid, pid_t tid, struct outside_state *s)
+{
+	char text[OUTSIDE_CHANNEL];
+
+	if (task_read(pid, tid, "wchan", text, sizeof(text)) && strcmp(text, "0") != 0)
 		for (size_t i = 0; text[i] > ' ' && text[i] < 127; i++)
 			s->channel[i] = text[i];
 	call_read(pid, tid, s);
@@ -104,6 +104,22 @@ bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
 		s->kind = MPROF_STATE_futex;
 		*s->channel = '\0';
 	}
+}
+
+bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
+{
+	char text[4096];
+
+	*s = (struct outside_state){.kind = MPROF_STATE_KINDS, .call = -1};
+	if (!stat_read(pid, tid, s))
+		return false;
+	if (s->kind != MPROF_STATE_runs)
+		wait_read(pid, tid, s);
+	/* Last: the kernel tells the call of a thread only when the switch by which it went to sleep is counted. */
+	if (!task_read(pid, tid, "status", text, sizeof(text)))
+		return false;
+	s->switches = status_number(text, "\nvoluntary_ctxt_switches:\t") +
+		      status_number(text, "\nnonvoluntary_ctxt_switches:\t");
 	return true;
 }
 

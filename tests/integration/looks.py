@@ -18,6 +18,7 @@ PROGRAMS = os.path.join(daemons.BUILD, "tests/integration/run")
 TARGET = os.path.join(PROGRAMS, "run-target")
 RUN = os.path.join(daemons.BUILD, "client/run/mprof-run")
 PTRACE_SEIZE = 0x4206
+FUTEX = "202" if os.uname().machine == "x86_64" else "98"
 
 # Threads that wait for a lock, and then end. The last line that is read releases it.
 CROWD = """
@@ -86,20 +87,25 @@ class Case(daemons.Case):
         return letters
 
     def calls(self, pid):
-        """Return the numbers of the system calls in which the threads of PID wait."""
-        numbers = []
+        """Return the system calls in which the threads of PID wait: numbers, and arguments in hexadecimal digits."""
+        calls = []
         for path in glob.glob(f"/proc/{pid}/task/*/syscall"):
             try:
                 with open(path, encoding="utf-8") as f:
-                    numbers.append(f.read().split()[0])
+                    calls.append(f.read().split())
             except OSError:
                 pass
-        return numbers
+        return calls
 
-    def hang(self, name, waits, call="202" if os.uname().machine == "x86_64" else "98"):
-        """Start the program NAME of run-target, and wait until WAITS of its threads are in CALL, the kernel's futex."""
+    def waits(self, pid):
+        """Return how many threads of PID wait for a mutex, and how many for a condition, a semaphore or the end of a thread."""
+        futexes = [(int(call[2], 16) & 0x7F, int(call[3], 16)) for call in self.calls(pid) if call[0] == FUTEX]
+        return sum(futex == (0, 2) for futex in futexes), sum(operation == 9 for operation, _ in futexes)
+
+    def hang(self, name, mutexes, others):
+        """Start the program NAME of run-target, and wait until that many of its threads wait."""
         process = self.start(TARGET, name)
-        self.until(lambda: process.poll() is not None or self.calls(process.pid).count(call) == waits)
+        self.until(lambda: process.poll() is not None or self.waits(process.pid) == (mutexes, others))
         self.assertIsNone(process.poll())
         return process
 
@@ -133,7 +139,7 @@ class Case(daemons.Case):
 class Hangs(Case):
     def test_deadlock(self):
         """Two mutexes in opposite orders: a cycle, with the function, file and line."""
-        process = self.hang("deadlock", 3)
+        process = self.hang("deadlock", 2, 1)
         text, answer = self.why(process.pid)
         for line in (
             r'thread \d+ \(Task, "(teller|auditor)"\) had not ended when it was looked at\n',
@@ -158,7 +164,7 @@ class Hangs(Case):
         self.assertNotIn("never resolved", self.ctl("threads", "rings"))
 
     def test_holder_ended(self):
-        process = self.hang("holder-ends", 1)
+        process = self.hang("holder-ends", 1, 0)
         text, answer = self.why(process.pid)
         holder = r"\d+ \(Task\)"
         self.assertRegex(
@@ -170,7 +176,7 @@ class Hangs(Case):
         self.check_unharmed(process, "S")
 
     def test_waits_for_itself(self):
-        process = self.hang("waits-for-itself", 1)
+        process = self.hang("waits-for-itself", 1, 0)
         self.assertRegex(self.why(process.pid)[0], r'deadlock: \d+ \(Task, "[^"]*"\) waits for itself: it holds \d+ \(Mutex, "queue_lock"\) already')
 
     def test_left_by_fork(self):
@@ -178,7 +184,7 @@ class Hangs(Case):
         process = self.start(TARGET, "lock-over-fork")
         child = int(process.stdout.readline())
         self.addCleanup(os.kill, child, signal.SIGKILL)
-        self.until(lambda: self.calls(child) == ["202" if os.uname().machine == "x86_64" else "98"])
+        self.until(lambda: self.waits(child) == (1, 0))
         text, answer = self.why(child)
         self.assertRegex(
             text, r'\d+ \(Mutex, "queue_lock"\) is (held by \d+.*, which is no thread of this process: it ended, fork left|not released: its holder)'
@@ -187,7 +193,9 @@ class Hangs(Case):
 
     def test_condition(self):
         """Idle workers: nobody knows whether a signal came before the look."""
-        process = self.hang("idle-pool", 3)
+        process = self.hang("idle-pool", 0, 3)
+        # The first thread pauses when all work is done.
+        self.until(lambda: self.waits(process.pid) == (0, 3) and len(self.calls(process.pid)) == 4 and self.calls(process.pid)[0][0] != FUTEX)
         text, answer = self.why(process.pid)
         self.assertRegex(text, r'waits on -\d+ \(Wait, "pthread_cond_wait in worker\(\) at hangs\.c:\d+"\)\n')
         self.assertRegex(
@@ -198,7 +206,7 @@ class Hangs(Case):
         self.assertEqual({one["cause"] for one in answer["answers"]}, {None})
 
     def test_runs(self):
-        process = self.hang("computes", 1)
+        process = self.hang("computes", 1, 0)
         text, answer = self.why(process.pid)
         self.assertRegex(text, r'\d+ \(Task, "computes"\) ran(, or waited for a processor| on a processor)[:,] .*in compute\(\) at unknown\.c:\d+')
         self.assertIn("\n1 more thread waits for the same, or behind it\n", text)
@@ -206,7 +214,7 @@ class Hangs(Case):
 
     def test_library(self):
         """The C++ library lies between the program and the C library; the main thread joins one that waits for its own lock."""
-        text = self.why(self.hang("library-locks", 3).pid)[0]
+        text = self.why(self.hang("library-locks", 2, 1).pid)[0]
         self.assertRegex(text, r'waits on -\d+ \(Wait, "pthread_mutex_lock in pool_take\(\) at stacks\.c:36"\)\n')
         self.assertRegex(text, r'waits on -\d+ \(Wait, "pthread_join in program_library_locks\(\) at stacks\.c:\d+"\)\n')
         self.assertIn("deadlock: each thread of this cycle waits for the next", text)
@@ -268,7 +276,7 @@ class Harm(Case):
         """A call that would end if the thread was stopped goes on: the thread is not stopped."""
         process = self.start(sys.executable, "-c", WATCHES)
         self.assertEqual(process.stdout.readline(), "ready\n")
-        self.until(lambda: self.states(process.pid) == "S" and self.calls(process.pid)[0] in ("232", "281", "22"))
+        self.until(lambda: self.states(process.pid) == "S" and self.calls(process.pid)[0][0] in ("232", "281", "22"))
         text = self.why(process.pid)[0]
         self.assertRegex(text, r"\(Wait, \"epoll_p?wait in ")
         process.stdin.write("\n")
@@ -307,7 +315,7 @@ class Errors(Case):
         self.assertRegex(done.stderr, r"^mprof-run: --pid \d+: process \d+ is mprof-run itself: [^\n]*\.\n$")
 
     def test_thread(self):
-        process = self.hang("deadlock", 3)
+        process = self.hang("deadlock", 2, 1)
         thread = max(map(int, os.listdir(f"/proc/{process.pid}/task")))
         self.refuse(thread, rf"{thread} is a thread of process {process.pid}: write --pid {process.pid}")
 
@@ -334,7 +342,7 @@ class Errors(Case):
             self.refuse(1, r"process 1 belongs to another user")
 
     def test_ends_meanwhile(self):
-        process = self.hang("deadlock", 3)
+        process = self.hang("deadlock", 2, 1)
         looking = subprocess.Popen([RUN, "--pid", str(process.pid), "--dir", "rings"], stderr=subprocess.PIPE, text=True)
         self.until(lambda: glob.glob("rings/.*/.stacks"))
         process.kill()
@@ -350,7 +358,7 @@ class Errors(Case):
         place = os.path.abspath("elsewhere")
         script = f'mount -t tmpfs none "{place}" && cp "{TARGET}" "{place}/copy" && exec "{place}/copy" deadlock'
         process = self.start("unshare", "-m", "sh", "-c", script)
-        self.until(lambda: self.calls(process.pid).count("202") == 3 or self.calls(process.pid).count("98") == 3)
+        self.until(lambda: self.waits(process.pid) == (2, 1))
         self.assertEqual(os.listdir("elsewhere"), [])
         self.assertRegex(self.why(process.pid)[0], r'"pthread_mutex_lock in transfer\(\) at threads\.c:\d+"')
 
