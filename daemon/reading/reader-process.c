@@ -57,22 +57,23 @@ int reader_process_begin(int in, const struct reader_limits *limits, struct read
 {
 	char memory[24], seconds[16], name[] = "mprof-reader", word[] = READER_WORD;
 	char *args[] = {name, word, memory, seconds, NULL};
-	pid_t parent = getpid();
+	pid_t parent = getpid(), pid;
 	int ends[2];
 
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)limits->memory);
 	snprintf(seconds, sizeof(seconds), "%u", limits->seconds);
+	*process = (struct reader_process){.out = -1};
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	process->pid = fork();
-	if (process->pid == 0)
+	pid = fork();
+	if (pid == 0)
 		become(in, ends[1], parent, args);
 	close(ends[1]);
-	process->out = ends[0];
-	if (process->pid < 0) {
-		closep(&process->out);
+	if (pid < 0) {
+		close(ends[0]);
 		return -EAGAIN;
 	}
+	*process = (struct reader_process){.pid = pid, .out = ends[0]};
 	return 0;
 }
 
@@ -105,7 +106,8 @@ bool reader_process_answered(const uint8_t *answer, size_t bytes, struct reading
 int reader_process_end(struct reader_process *process, const struct reader_limits *limits, bool late,
 		       const uint8_t *answer, size_t bytes, struct reading_result *result)
 {
-	bool ended = false;
+	bool ended =
+		process->pid <= 0; /* there is none: kill() and waitpid() would take such a number for many processes */
 	int status = 0;
 
 	closep(&process->out);

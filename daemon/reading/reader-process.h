@@ -25,12 +25,12 @@ int reader_process_run(int in, const struct reader_limits *limits, struct readin
 
 /* A reader that was begun, and has not ended. */
 struct reader_process {
-	pid_t pid;
-	int out; /* its answer comes here; owned */
+	pid_t pid; /* 0 = there is no process */
+	int out;   /* its answer comes here; owned */
 };
 /*
- * Begin a reader of the descriptor IN. Return 0, or -errno if there is no process. A program of several threads
- * may call this.
+ * Begin a reader of the descriptor IN. Return 0; or -errno, and *PROCESS has no process and no descriptor. A program
+ * of several threads may call this.
  */
 int reader_process_begin(int in, const struct reader_limits *limits, struct reader_process *process);
 /*

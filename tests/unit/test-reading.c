@@ -1,6 +1,9 @@
 /* Readings: each length, number and text is checked. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "reader-process.h"
@@ -266,6 +269,54 @@ static void test_many_tails(void)
 	free(p);
 }
 
+/* ---- a machine without room for a process ---------------------------------------------------- */
+
+static unsigned asked; /* calls that name a process */
+
+/* They stand before those of the C library: no process is made, none is ended, and none is waited for. */
+pid_t fork(void)
+{
+	errno = EAGAIN;
+	return -1;
+}
+
+int kill(pid_t pid, int number)
+{
+	(void)pid;
+	(void)number;
+	asked++;
+	return 0;
+}
+
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+	(void)pid;
+	(void)status;
+	(void)options;
+	asked++;
+	errno = ECHILD;
+	return -1;
+}
+
+/* A reader that could not begin is no process, and ending it touches no other: to kill() -1 is every process. */
+static void test_no_process(void)
+{
+	const struct reader_limits limits = {.memory = 1 << 20, .seconds = 1};
+	struct reader_process process = {.pid = 77, .out = 77};
+	struct reading_result r = {0};
+
+	CHECK_EQ_INT(reader_process_begin(0, &limits, &process), -EAGAIN);
+	CHECK_EQ_INT(process.pid, 0);
+	CHECK_EQ_INT(process.out, -1);
+	for (int pid = -1; pid < 1; pid++) {
+		process.pid = pid;
+		CHECK_EQ_INT(reader_process_end(&process, &limits, true, NULL, 0, &r), 0);
+		CHECK_EQ_INT(process.pid, 0);
+		reading_result_deinit(&r);
+	}
+	CHECK_EQ_UINT(asked, 0);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_accepted);
@@ -275,5 +326,6 @@ int main(void)
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_many_tails);
 	CHECK_RUN(test_no_tails);
+	CHECK_RUN(test_no_process);
 	return check_done();
 }

@@ -27,7 +27,7 @@ void reading_job_close(struct reading_job *j)
 {
 	struct reading_result none = {0};
 
-	if (j->process.pid)
+	if (j->process.pid > 0)
 		(void)reader_process_end(&j->process, &LIMITS, true, j->answer, 0, &none);
 	reading_result_deinit(&none);
 	sd_event_source_disable_unref(j->in_source);
@@ -144,7 +144,7 @@ static int begin_process(struct reading_job *j)
 
 int reading_job_step(struct reading_job *j)
 {
-	int rc = j->process.pid ? 0 : feed_step(&j->feed, clock_mono() + STEP_NS, &j->bytes, &j->left);
+	int rc = j->process.pid > 0 ? 0 : feed_step(&j->feed, clock_mono() + STEP_NS, &j->bytes, &j->left);
 
 	return rc == FEED_E_AGAIN && feed_plans_done(&j->feed) ? begin_process(j) : rc;
 }
