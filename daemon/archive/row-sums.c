@@ -76,7 +76,8 @@ static const struct table tables[] = {
 		.run = RUN_SET("captures", RUN_OF_STREAMS),
 		.declare = "UPDATE captures SET"
 			   " kind = CASE WHEN kind IN ('crash', 'watchdog', 'poweroff', 'reboot', 'suspend', "
-			   "'destroyed', 'ended', 'periodic', 'manual', 'trigger') THEN kind ELSE 'ended' END,"
+			   "'destroyed', 'ended', 'periodic', 'manual', 'trigger', '" ARCHIVE_UNREAD
+			   "') THEN kind ELSE 'ended' END,"
 			   " marks = CASE WHEN json_valid(marks) AND " CAPTURE_RUN_KNOWN " THEN marks ELSE '[]' END,"
 			   " note = CASE WHEN " CAPTURE_RUN_KNOWN " THEN coalesce(note, '') ELSE '' END,"
 			   " context = CASE WHEN context_checksum IS " CONTEXT_SUM " AND " CAPTURE_RUN_KNOWN

@@ -929,6 +929,27 @@ static void test_stamp_before_deletion(void)
 }
 
 /*
+ * A damaged capture of the kind `unread` keeps that kind: the reader decides what becomes of it. A kind that there is not becomes `ended`.
+ */
+static void test_kinds(void)
+{
+	struct archive_capture capture = {.id = 10, .run = 1, .kind = ARCHIVE_UNREAD, .real = 6};
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	change(&f, "UPDATE captures SET version = 7 WHERE id = 10; UPDATE captures SET kind = 'crasi' WHERE id = 9");
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT kind = 'unread' FROM captures WHERE id = 10"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT kind = 'ended' FROM captures WHERE id = 9"), 1);
+	fixture_deinit(&f);
+}
+
+/*
  * A run whose packets were all damaged says so for a day; then it is forgotten. One whose captures have nothing left keeps them until they are old.
  */
 static void test_forgotten(void)
@@ -1212,6 +1233,7 @@ int main(void)
 	CHECK_RUN(test_entries);
 	CHECK_RUN(test_stamps);
 	CHECK_RUN(test_stamp_before_deletion);
+	CHECK_RUN(test_kinds);
 	CHECK_RUN(test_forgotten);
 	CHECK_RUN(test_rows_by_steps);
 	CHECK_RUN(test_deletion);
