@@ -106,6 +106,15 @@ static bool take_damage(const struct mprof_reading_section *section, struct read
 	return (r->damages | r->skipped | r->unproven) <= INT64_MAX;
 }
 
+/* Take a section without content, once. */
+static bool take_mark(const struct mprof_reading_section *section, bool *mark)
+{
+	if (*mark)
+		return false;
+	*mark = true;
+	return section->bytes == 0;
+}
+
 static bool take_section(const struct mprof_reading_section *s, uint32_t *cuts, struct reading_result *r)
 {
 	switch (s->kind) {
@@ -124,10 +133,9 @@ static bool take_section(const struct mprof_reading_section *s, uint32_t *cuts, 
 	case MPROF_READING_DAMAGE:
 		return take_damage(s, r);
 	case MPROF_READING_MAIN_FAILED:
-		if (r->main_failed)
-			return false;
-		r->main_failed = true;
-		return s->bytes == 0;
+		return take_mark(s, &r->main_failed);
+	case MPROF_READING_WHOLE_END:
+		return take_mark(s, &r->whole_end);
 	default:
 		return true;
 	}
@@ -144,8 +152,8 @@ bool reading_result_take(const uint8_t *p, size_t bytes, struct reading_result *
 	while (ok && mprof_reading_next(p, bytes, &at, &section))
 		ok = take_section(&section, &cuts, result);
 	ok = ok && at == bytes &&
-	     !(*result->failure &&
-	       (*result->cause || *result->sentence || *result->last || *result->exception || result->main_failed));
+	     !(*result->failure && (*result->cause || *result->sentence || *result->last || *result->exception ||
+				    result->main_failed || result->whole_end));
 	if (!ok)
 		reading_result_deinit(result);
 	return ok;

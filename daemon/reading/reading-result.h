@@ -38,6 +38,7 @@ struct reading_result {
 	char exception[MPROF_READING_EXCEPTION_MAX + 1];
 	char failure[MPROF_READING_FAILURE_MAX + 1]; /* why the capture could not be read; "" = it was */
 	bool main_failed;	    /* the guest's main thread failed; EXCEPTION is why, "" = without a text */
+	bool whole_end;		    /* the ends of all streams were read: without MAIN_FAILED it did not fail there */
 	bool damage_known;	    /* the next three are set */
 	uint64_t damages;	    /* damaged places in the bytes that were read */
 	uint64_t skipped;	    /* bytes that were skipped there */

@@ -20,15 +20,19 @@
 
 #define READ_FIRST  (1u << 20) /* bytes of a stream that are read first */
 #define MAIN_THREAD 0
+#define END_PACKETS 2u /* packets behind damage, at least, that tell how the program ended (schema/reading.md) */
 
 struct stream {
 	uint8_t *bytes;
 	struct mprof_decoder *decoder;
 	struct mprof_event event; /* the next one, if HAS */
 	bool has;
-	uint64_t lost; /* packets that the model was told of */
-	bool broken;   /* bytes before EVENT were skipped */
-	bool is_ours;  /* its recorder declares itself as this project's, so thread 0 is the main thread */
+	uint64_t lost;	  /* packets that the model was told of */
+	bool broken;	  /* bytes before EVENT were skipped */
+	bool is_hurt;	  /* the decoder met damage, or misses packets */
+	uint64_t hurt;	  /* packets up to the last place of that */
+	uint64_t missing; /* lost packets so far */
+	bool is_ours;	  /* its recorder declares itself as this project's, so thread 0 is the main thread */
 };
 
 struct reading {
@@ -36,6 +40,7 @@ struct reading {
 	uint32_t n;
 	struct mprof_model *model;
 	uint64_t events, damages;
+	bool cut;					 /* the input does not have the ends of all streams */
 	bool main_known;				 /* an event has resolved thread 0, or made it one of many */
 	bool main_failed;				 /* that event was a `fails` of the main thread */
 	char exception[MPROF_READING_EXCEPTION_MAX + 1]; /* text of that `fails`, else of the last one so far */
@@ -45,7 +50,7 @@ struct texts {
 	char cause[MPROF_READING_CAUSE_MAX + 1], sentence[MPROF_READING_SENTENCE_MAX + 1];
 	char last[MPROF_READING_LAST_MAX + 1], exception[MPROF_READING_EXCEPTION_MAX + 1];
 	char failure[MPROF_READING_FAILURE_MAX + 1];
-	bool main_failed;
+	bool main_failed, whole_end;
 	bool read; /* the numbers of damage are known */
 	uint64_t damage[3];
 };
@@ -100,9 +105,17 @@ static size_t put_damage(uint8_t *out, size_t n, const struct texts *t)
 	return n;
 }
 
+/* Append a section of KIND without content to OUT at N, if it IS_SET. Return the bytes in OUT. */
+static size_t put_mark(uint8_t *out, size_t n, enum mprof_reading_kind kind, bool is_set)
+{
+	if (is_set)
+		mprof_reading_section(out + n, kind, 0);
+	return is_set ? n + MPROF_READING_SECTION_BYTES : n;
+}
+
 static int answer(int out, const struct texts *t)
 {
-	uint8_t bytes[sizeof(*t) + MPROF_READING_HEADER_BYTES + 7 * MPROF_READING_SECTION_BYTES];
+	uint8_t bytes[sizeof(*t) + MPROF_READING_HEADER_BYTES + 8 * MPROF_READING_SECTION_BYTES];
 	size_t n = MPROF_READING_HEADER_BYTES;
 
 	mprof_reading_begin(bytes);
@@ -113,10 +126,8 @@ static int answer(int out, const struct texts *t)
 	n = put(bytes, n, MPROF_READING_EXCEPTION, t->exception);
 	if (t->read)
 		n = put_damage(bytes, n, t);
-	if (t->main_failed) {
-		mprof_reading_section(bytes + n, MPROF_READING_MAIN_FAILED, 0);
-		n += MPROF_READING_SECTION_BYTES;
-	}
+	n = put_mark(bytes, n, MPROF_READING_MAIN_FAILED, t->main_failed);
+	n = put_mark(bytes, n, MPROF_READING_WHOLE_END, t->whole_end);
 	return write_all(out, bytes, n);
 }
 
@@ -163,8 +174,10 @@ static const char *read_streams(struct reading *r, int in)
 	struct reading_head head;
 	uint64_t bytes;
 
-	if (!read_all(in, &head, sizeof(head)) || head.magic != READING_MAGIC || head.streams > READING_STREAMS_MAX)
+	if (!read_all(in, &head, sizeof(head)) || (head.magic != READING_MAGIC && head.magic != READING_MAGIC_CUT) ||
+	    head.streams > READING_STREAMS_MAX)
 		return "the reader got no capture";
+	r->cut = head.magic == READING_MAGIC_CUT;
 	while (r->n < head.streams) {
 		struct stream *s = &r->streams[r->n++];
 
@@ -181,6 +194,30 @@ static const char *read_streams(struct reading *r, int in)
 	return NULL;
 }
 
+/* Note in S where its decoder, whose last answer was STATUS, has met damage, or misses packets. */
+static void note_hurt(struct stream *s, enum mprof_status status)
+{
+	const struct mprof_totals *totals = mprof_decoder_totals(s->decoder);
+
+	if (totals->lost_packets > s->missing)
+		s->hurt = totals->packets - 1; /* before this one */
+	if (status == MPROF_CORRUPT)
+		s->hurt = totals->packets;
+	s->is_hurt |= status == MPROF_CORRUPT || totals->lost_packets > s->missing;
+	s->missing = totals->lost_packets;
+}
+
+/* Return whether R has the ends of all streams of the capture, and could decode them. */
+static bool has_whole_end(const struct reading *r)
+{
+	bool whole = !r->cut;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		whole &= !r->streams[i].is_hurt ||
+			 mprof_decoder_totals(r->streams[i].decoder)->packets >= r->streams[i].hurt + END_PACKETS;
+	return whole;
+}
+
 /* Find the next event of S. Return false without memory. */
 static bool next(struct reading *r, struct stream *s)
 {
@@ -190,6 +227,7 @@ static bool next(struct reading *r, struct stream *s)
 		status = mprof_decoder_next(s->decoder, &s->event);
 		if (status == MPROF_MORE)
 			mprof_decoder_finish(s->decoder);
+		note_hurt(s, status);
 		r->damages += status == MPROF_CORRUPT;
 		s->broken |= status == MPROF_CORRUPT;
 	} while (status == MPROF_MORE || status == MPROF_CORRUPT);
@@ -432,6 +470,7 @@ int reading_run(int in, int out)
 	} else {
 		append(t.exception, sizeof(t.exception), r->exception, strlen(r->exception));
 		t.main_failed = r->main_failed;
+		t.whole_end = has_whole_end(r);
 		note_damage(r, &t);
 	}
 	reading_free(r);

@@ -7,6 +7,7 @@
  *
  *   input:   struct reading_head, then for each stream the number of its bytes (uint64_t) and the bytes, CTF
  *            packets in their order, each verified (mprof_tail_walk())
+ *            The magic number says whether these are the ends of all streams of the capture.
  *   answer:  a reading (schema/reading.md)
  */
 #ifndef READING_READING_H
@@ -15,6 +16,7 @@
 #include <stdint.h>
 
 #define READING_MAGIC	    0x6d70616eu
+#define READING_MAGIC_CUT   0x6d707063u /* a stream, or what was behind these bytes of one, is missing */
 #define READING_STREAMS_MAX 256u
 
 struct reading_head {

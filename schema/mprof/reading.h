@@ -27,6 +27,7 @@ enum mprof_reading_kind {
 	MPROF_READING_TAIL,	   /* the end of one stream's tail */
 	MPROF_READING_DAMAGE,	   /* damage in the bytes that were read */
 	MPROF_READING_MAIN_FAILED, /* without content: the main thread failed */
+	MPROF_READING_WHOLE_END,   /* without content: the reader got and decoded the ends of all streams */
 };
 
 /* Bytes of the texts at most. */

@@ -114,7 +114,7 @@ static void test_main_failed(void)
 
 	begin();
 	add_text(MPROF_READING_EXCEPTION, "Not_found");
-	CHECK(take(&r) && !r.main_failed);
+	CHECK(take(&r) && !r.main_failed && !r.whole_end);
 	add(MPROF_READING_MAIN_FAILED, "", 0);
 	CHECK(take(&r) && r.main_failed);
 	CHECK_EQ_STR(r.exception, "Not_found");
@@ -126,7 +126,21 @@ static void test_main_failed(void)
 	begin();
 	add(MPROF_READING_MAIN_FAILED, "", 0);
 	CHECK(take(&r) && r.main_failed); /* an exception without a text */
+	add(MPROF_READING_WHOLE_END, "", 0);
+	CHECK(take(&r) && r.main_failed && r.whole_end);
 	add_text(MPROF_READING_FAILURE, "a failure");
+	CHECK(!take(&r));
+	begin();
+	add(MPROF_READING_WHOLE_END, "", 0);
+	CHECK(take(&r) && !r.main_failed && r.whole_end);
+	add(MPROF_READING_WHOLE_END, "", 0);
+	CHECK(!take(&r));
+	begin();
+	add(MPROF_READING_WHOLE_END, "x", 1);
+	CHECK(!take(&r));
+	begin();
+	add_text(MPROF_READING_FAILURE, "a failure");
+	add(MPROF_READING_WHOLE_END, "", 0);
 	CHECK(!take(&r));
 }
 

@@ -406,9 +406,57 @@ static void test_feed(void)
 	feed_close(&f);
 	memcpy(&head, all, sizeof(head));
 	memcpy(&length, all + sizeof(head), sizeof(length));
-	CHECK(head.magic == READING_MAGIC && head.streams == 1);
+	CHECK(head.magic == READING_MAGIC_CUT && head.streams == 1); /* the event is of the tail */
 	CHECK_EQ_UINT(length, want);
 	CHECK_EQ_UINT(used, sizeof(head) + sizeof(length) + want);
+	served_deinit(&s);
+}
+
+/* Return the magic number of what a reader of CAPTURE gets. */
+static uint32_t magic_of(struct served *s, int64_t capture)
+{
+	struct reading_head head = {0};
+	const uint8_t *bytes;
+	struct feed f;
+	size_t n;
+	int rc;
+
+	CHECK_EQ_INT(feed_open(&f, s->reader, &s->scratch, capture), 0);
+	while ((rc = feed_step(&f, UINT64_MAX, &bytes, &n)) == FEED_E_AGAIN)
+		;
+	if (CHECK_EQ_INT(rc, 0) && CHECK_EQ_UINT(n, sizeof(head)))
+		memcpy(&head, bytes, n);
+	feed_close(&f);
+	return head.magic;
+}
+
+/* Put CAPTURE, which ends at OFFSET of packet SEQUENCE. Return the magic number of what its reader gets. */
+static uint32_t magic_of_end(struct served *s, int64_t capture, uint64_t sequence, uint32_t offset)
+{
+	struct archive_capture c = {.id = capture, .run = 1, .kind = "ended", .mono = 5000, .real = 6000};
+	struct archive_capture_stream range = {
+		.capture = capture, .stream = STREAM, .last_sequence = sequence, .last_offset = offset};
+
+	CHECK_EQ_INT(archive_writer_begin(s->f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(s->f.w, &c), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(s->f.w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(s->f.w), 0);
+	return magic_of(s, capture);
+}
+
+/* A reader is told if the capture lacks the end of a stream. */
+static void test_cut_ends(void)
+{
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	put_long(&s.f);
+	CHECK_EQ_UINT(magic_of(&s, 2), READING_MAGIC);
+	CHECK_EQ_UINT(magic_of_end(&s, 3, LONG - 1, 30 + LONG_EVENT + 17), READING_MAGIC_CUT);
+	CHECK_EQ_UINT(magic_of_end(&s, 4, LONG, 30 + EVENT), READING_MAGIC_CUT);
+	CHECK_EQ_UINT(magic_of_end(&s, 5, LONG, 30), READING_MAGIC); /* an empty packet */
+	CHECK_EQ_UINT(magic_of_end(&s, 6, LONG - 3, 30 + LONG_EVENT), READING_MAGIC);
 	served_deinit(&s);
 }
 
@@ -418,6 +466,7 @@ int main(int argc, char **argv)
 		return reader_process_be(argv[2], argv[3]);
 	signal(SIGPIPE, SIG_IGN); /* as the server does: a reader that ends leaves a pipe without a reader */
 	CHECK_RUN(test_feed);
+	CHECK_RUN(test_cut_ends);
 	if (!reader_process_works()) /* a sanitizer needs more than a reader may have */
 		return check_done();
 	CHECK_RUN(test_read_once);

@@ -76,6 +76,10 @@ class Case(sim.Case):
         ended = "SELECT r.name, c.kind FROM captures c JOIN runs r ON r.id = c.run JOIN capture_streams s ON s.capture = c.id WHERE r.state = 'ended'"
         d.wait(lambda: sorted(d.query(ended)) == sorted((name, "unread") for name in names))
 
+    def wait_ended(self, d, *names):
+        """Wait until the runs of the guests NAMES have ended: their ends are captured then. An empty run is soon deleted."""
+        d.wait(lambda: not set(names) & {name for (name,) in d.query("SELECT name FROM runs WHERE state != 'ended'")})
+
     def wait_kept(self, d, *kept):
         d.wait(lambda: self.kept(d) == sorted(kept))
 
@@ -109,6 +113,7 @@ class Read(Case):
             self.attached(d, name)
         for name, guest in made.items():
             guest.die("reboot" if name == "silent" else "poweroff")
+        self.wait_ended(d, *made)
         self.wait_kept(d, ("failed", "crash"), ("silent", "crash"))
         for name in ("clean", "fulfilled", "created", "foreign"):
             self.assertEqual(self.packets(d, name), (0, 0))
@@ -163,6 +168,7 @@ class Read(Case):
         for guest in (failed, clean):
             self.attached(d, guest.name)
             guest.stop("poweroff")
+        self.wait_ended(d, "failed", "clean")
         self.wait_kept(d, ("failed", "crash"))
         for _ in range(2):
             d.stop_collector()
@@ -261,27 +267,33 @@ class Unread(Case):
         self.assertEqual(d.said().count("The reader of mprofd-http has not looked"), 1)
 
     def test_reader_fails(self):
-        """A capture that the reader cannot read is not judged: it waits, as if there were no reader."""
+        """A capture that the reader cannot read is not judged, nor one whose end does not tell: it waits, as if there were no reader."""
         d = self.enterContext(sim.Daemons(KEEPS + "[archive]\nkeep-unread = 1h\n"))
-        events = b"\xfe" * 300  # no events, and proven
-        lines = (
-            "run 1 xen a broken - 3 ended poweroff",
-            f"stream 1 1 0 {RING} 2 0",
-            f"piece 1 0 {START} 0 {RING // 2} 1000000 {START + len(events)} {events.hex()}",
-            "capture 1 1 unread -",
-            f"range 1 1 0 0 {START + len(events)}",
-        )
+        bad = b"\xfe" * 300  # no events, and proven
+        waits = {"broken": [bad], "damaged": [CLEAN + bad], "behind": [CLEAN + bad, CLEAN], "before": [CLEAN, None, CLEAN], "cut": [CLEAN, None]}
+        runs = {**waits, "early": [bad, CLEAN, CLEAN], "whole": [CLEAN]}
+        lines = []
+        for run, (name, packets) in enumerate(runs.items(), 1):
+            lines += [f"run {run} xen {name} {name} - {run} ended poweroff", f"stream {run} {run} 0 {RING} 4 0"]
+            for sequence, events in enumerate(packets):
+                end = START + len(events or CLEAN)
+                if events:
+                    lines.append(f"piece {run} {sequence} {START} 0 {RING // 2} 1000000 {end} {events.hex()}")
+            lines += [f"capture {run} {run} unread -", f"range {run} {run} 0 {len(packets) - 1} {end}"]
         done = subprocess.run(
             [program("archive-driver"), d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=HANGS
         )
         self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
         d.start()
         if not sanitized():  # else it cannot run at all
-            d.wait(lambda: any(c["failure"] for c in d.json("/v1/captures")["captures"]))
-        self.assertEqual(self.kept(d), [("broken", "unread")])
+            self.wait_kept(d, *((name, "unread") for name in waits))
+            d.wait_read()
+            self.assertEqual([c["domain"] for c in d.json("/v1/captures")["captures"] if c["failure"]], ["broken"])
+        kept = sorted((name, "unread") for name in (runs if sanitized() else waits))
+        self.assertEqual(self.kept(d), kept)
         self.needs_clock(d)
         d.advance(3000, step=100)
-        self.assertEqual(self.kept(d), [("broken", "unread")])
+        self.assertEqual(self.kept(d), kept)
         d.advance(700, step=100)
         self.wait_kept(d)
         d.wait_said("The reader of mprofd-http has not looked")

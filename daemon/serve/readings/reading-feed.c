@@ -21,8 +21,11 @@ static int note_range(void *context, const struct reader_capture_range *range)
 {
 	struct feed *f = context;
 
-	if (f->n == READING_STREAMS_MAX || archive_range_is_lost(range->range.last_offset, range->tail_marked))
+	f->cut |= range->tail_bytes < range->tail_marked;
+	if (f->n == READING_STREAMS_MAX || archive_range_is_lost(range->range.last_offset, range->tail_marked)) {
+		f->cut = true;
 		return 0;
+	}
 	f->streams[f->n++] = (struct feed_stream){
 		.selection = {.number = range->number,
 			      .stream = range->range.stream,
@@ -52,6 +55,9 @@ static int select_range(struct feed *f, struct feed_stream *s)
 	int rc = selection_all(all, f->reader);
 
 	all->capture = range.capture;
+	if (rc == 0 && range.last_offset > HEADER)
+		f->cut |= all->empty || all->last < range.last ||
+			  (all->last == range.last && all->last_offset < range.last_offset);
 	if (rc != 0 || all->empty)
 		return rc;
 	if (range.last < all->last || (range.last == all->last && range.last_offset < all->last_offset)) {
@@ -66,6 +72,7 @@ static int select_range(struct feed *f, struct feed_stream *s)
 
 int feed_open(struct feed *f, struct reader *reader, struct scratch *scratch, int64_t capture)
 {
+	bool lacks = false;
 	int64_t run = 0;
 	int rc;
 
@@ -78,7 +85,8 @@ int feed_open(struct feed *f, struct reader *reader, struct scratch *scratch, in
 	}
 	rc = reader_capture(reader, capture, note_run, &run);
 	if (rc == 0)
-		rc = reader_capture_ranges(reader, capture, note_range, f, NULL);
+		rc = reader_capture_ranges(reader, capture, note_range, f, &lacks);
+	f->cut |= lacks;
 	if (rc == 0)
 		rc = f->n ? reader_streams(reader, run, note_stream, f) : ARCHIVE_E_ABSENT;
 	for (uint32_t i = 0; i < f->n && rc == 0; i++) {
@@ -122,10 +130,11 @@ static void plan_begin(struct feed *f, const struct selection *selection)
 	f->planning = true;
 }
 
-/* Plan the tail of the next stream, with the last packet before it. */
+/* Plan the tail of the next stream, with the last packet before it: their events tell how the guest ended. */
 static int step_tails(struct feed *f, uint64_t until)
 {
 	struct feed_stream *s = &f->streams[f->at];
+	const bool has_end = s->tail_bytes || !s->selection.empty;
 	struct selection tail = s->selection;
 	int rc = 0;
 
@@ -136,12 +145,13 @@ static int step_tails(struct feed *f, uint64_t until)
 	if (!f->planning)
 		plan_begin(f, &tail);
 	f->plan.fresh = true;
-	if (s->tail_bytes)
+	if (has_end)
 		rc = plan_step(&f->plan, until);
-	if (rc != 0 || (s->tail_bytes && !f->plan.done))
+	if (rc != 0 || (has_end && !f->plan.done))
 		return rc ? rc : FEED_E_AGAIN;
 	if (s->tail_bytes)
 		s->tail = f->plan.walk.tail;
+	f->cut |= has_end && f->plan.cut_packets;
 	f->planning = false;
 	if (++f->at == f->n)
 		next_stage(f, FEED_WHOLE);
@@ -209,7 +219,7 @@ static int select_newest(struct feed *f, const struct feed_stream *s, struct sel
 
 static int step_head(struct feed *f, const uint8_t **bytes, size_t *n)
 {
-	struct reading_head head = {.magic = READING_MAGIC, .streams = f->n};
+	struct reading_head head = {.magic = f->cut ? READING_MAGIC_CUT : READING_MAGIC, .streams = f->n};
 
 	memcpy(f->part, &head, sizeof(head));
 	*bytes = f->part;

@@ -30,6 +30,7 @@ struct feed {
 	uint32_t n, at;
 	enum feed_stage stage;
 	bool planning, in_body;
+	bool cut; /* a stream is missing, or events at the end of one (READING_MAGIC_CUT) */
 	struct plan plan;
 	struct body body;
 	uint8_t *part; /* owned */

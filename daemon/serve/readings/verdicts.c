@@ -23,7 +23,7 @@ static void tell(struct verdicts *v, int64_t capture)
 	struct message_writer w;
 	char text[128];
 
-	if (!found || *found->failure)
+	if (!found || *found->failure || (!found->main_failed && !found->whole_end))
 		return;
 	message_begin(&w, text, sizeof(text), "judge-capture", notice_tag(v->collector));
 	message_add_number(&w, "capture", (uint64_t)capture);

@@ -1,6 +1,7 @@
 /*
  * Verdicts on captures of the kind `unread`: the collector is told (schema/control.md, judge-capture) whether the main
- * thread of the guest failed, as readers found. A capture that could not be read is not told: the collector decides on it by its age.
+ * thread of the guest failed, as readers found. A capture that could not be read, or whose end hides whether it failed, is not told:
+ * the collector decides on it by its age.
  *
  * Nothing is kept here but a place in the archive's list: as long as the archive has such a capture, it is told again.
  */
