@@ -6,7 +6,7 @@ import {HostModel, bytesOf, keyOf, seenOf, stateOf} from "../../client/viewer/ho
 import {ProfileModel} from "../../client/viewer/host/host-profile-model.js";
 import {ascending} from "../../client/viewer/host/host-table.js";
 import {curve, spread} from "../../client/viewer/host/host-sparkline.js";
-import {loss, when} from "../../client/viewer/host/host-text.js";
+import {captureNews, loss, when} from "../../client/viewer/host/host-text.js";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 
@@ -58,6 +58,30 @@ function capture(id, name, run, kind, time = "2026-11-21T11:00:00Z") {
 }
 
 const order = (model) => model.sorted(NOW).map(({domain: {name}}) => name);
+
+test("host: a capture is news if it is made, and again if it becomes a crash", () => {
+	const model = new HostModel();
+	const told = (change, id, kind) => {
+		const data = {change, capture: capture(id, "web", 2, kind)};
+		const news = captureNews(data, model.captures.get(id));
+
+		model.capture(data);
+		return news?.join(" ");
+	};
+
+	model.reset([domain("web", 2)], [capture(1, "web", 1, "crash")], false);
+	assert.equal(told("changed", 1, "crash"), undefined); /* somebody has pinned it */
+	assert.equal(told("made", 2, "unread"), undefined);
+	assert.equal(told("changed", 2, "unread"), undefined);
+	assert.equal(told("changed", 2, "crash"), "crashed web crashed.");
+	assert.equal(told("changed", 2, "crash"), undefined);
+	assert.equal(told("made", 3, "watchdog"), "crashed web crashed.");
+	assert.equal(told("made", 3, "watchdog"), undefined);
+	assert.equal(told("made", 4, "poweroff"), "were captured web: powered off.");
+	assert.equal(told("made", 4, "poweroff"), undefined);
+	assert.equal(told("made", 5, "ended"), undefined);
+	assert.equal(told("changed", 6, "crash"), undefined); /* an old one, which the page has not fetched */
+});
 
 test("host model: crashed guests first, then running ones, then ended ones", () => {
 	const model = new HostModel();

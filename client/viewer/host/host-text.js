@@ -2,6 +2,7 @@
 import {shown} from "../page/guest-text.js";
 import {ended} from "../page/make.js";
 import {bytes, count} from "../page/times.js";
+import {isCrash} from "./host-model.js";
 
 /** Return a guest's name on one line. */
 export function called(name) {
@@ -22,6 +23,22 @@ export const KINDS = {
 	manual: "Snapshot",
 	trigger: "Triggered",
 };
+
+/* Kinds of captures that are no news. An unread one becomes a crash, or is deleted, seconds later. */
+const QUIET = new Set(["ended", "periodic", "unread"]);
+
+/**
+ * Return the group and the sentence (host-announcer.js) of an event `capture`, or null. BEFORE is what the model had of
+ * the capture. The page gets its own change twice: in the answer to its request and as an event.
+ */
+export function captureNews({change, capture}, before) {
+	const made = change === "made" && !before;
+	const name = called(capture.domain);
+
+	if (isCrash(capture)) return made || (before && !isCrash(before)) ? ["crashed", `${name} crashed.`] : null;
+	if (!made || QUIET.has(capture.kind)) return null;
+	return ["were captured", `${name}: ${(KINDS[capture.kind] ?? "captured").toLowerCase()}.`];
+}
 
 const DAY_MS = 24 * 3600 * 1000;
 const day = new Intl.DateTimeFormat("en-GB", {day: "numeric", month: "short", year: "numeric"});

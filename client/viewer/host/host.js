@@ -8,12 +8,12 @@ import {HostSelection} from "./host-selection.js";
 import {ask, askNote, showContext, showRuns} from "./host-dialogs.js";
 import {empty} from "./host-empty.js";
 import {Guests} from "./host-guests.js";
-import {HostModel, isCrash, keyOf, STATES} from "./host-model.js";
+import {HostModel, keyOf, STATES} from "./host-model.js";
 import {Profiles} from "./host-profiles.js";
 import {Profiling} from "./host-profiling.js";
 import {Announcer} from "./host-announcer.js";
 import {Sparklines} from "./host-sparkline.js";
-import {called, KINDS, when} from "./host-text.js";
+import {called, captureNews, when} from "./host-text.js";
 import {Live} from "../page/live-lists.js";
 import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";
@@ -230,18 +230,10 @@ export class HostPage {
 
 	captured(data) {
 		const {capture} = data;
-		/*
-		 * The page gets its own change twice: in the answer to its request and as an event.
-		 */
-		const change = this.model.captures.has(capture.id) ? "changed" : data.change;
+		const news = captureNews(data, this.model.captures.get(capture.id));
 
 		this.model.capture(data);
-		if (change === "made" && isCrash(capture)) this.announcer.say("crashed", `${called(capture.domain)} crashed.`);
-		else if (change === "made" && capture.kind !== "ended" && capture.kind !== "periodic")
-			this.announcer.say(
-				"were captured",
-				`${called(capture.domain)}: ${(KINDS[capture.kind] ?? "captured").toLowerCase()}.`,
-			);
+		if (news) this.announcer.say(...news);
 	}
 
 	lost(data) {
