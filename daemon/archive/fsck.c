@@ -113,22 +113,22 @@ static int add_checksums(struct store *store, const struct unchecked_rows *rows,
 /* ---- the trace archive ----------------------------------------------------------------------- */
 
 static const struct salvage_table trace_tables[] = {
-	{"identifiers", "identifiers", 1},
-	{"runs", "runs", 1},
-	{"streams", "streams", 1},
-	{"beginnings", "beginnings of streams", 1},
-	{"chunks", "pieces of packets", 1},
-	{"gaps", "gaps", 1},
-	{"captures", "captures", 1},
-	{"capture_streams", "ranges of captures", 0},
-	{"tails", "pieces of tails", 1},
-	{"capture_lists", "lists of ranges of captures", 1},
-	{"unchecked", "notes on checksums", 1},
-	{"outbox", "rows of the outbox", 1},
-	{"outbox_sums", "sums of the outbox", 1},
-	{"age_clock", "readings of the age clock", 1},
-	{"clock_periods", "periods of the clocks", 1},
-	{NULL, NULL, 0},
+	{"identifiers", "identifiers", 1, 1},
+	{"runs", "runs", 1, 1},
+	{"streams", "streams", 1, 1},
+	{"beginnings", "beginnings of streams", 1, 10},
+	{"chunks", "pieces of packets", 1, 1},
+	{"gaps", "gaps", 1, 1},
+	{"captures", "captures", 1, 1},
+	{"capture_streams", "ranges of captures", 0, 1},
+	{"tails", "pieces of tails", 1, 1},
+	{"capture_lists", "lists of ranges of captures", 1, 7},
+	{"unchecked", "notes on checksums", 1, 2},
+	{"outbox", "rows of the outbox", 1, 4},
+	{"outbox_sums", "sums of the outbox", 1, 4},
+	{"age_clock", "readings of the age clock", 1, 5},
+	{"clock_periods", "periods of the clocks", 1, 5},
+	{NULL, NULL, 0, 0},
 };
 
 /*
@@ -368,13 +368,13 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 /* ---- the archive of memory profiles ---------------------------------------------------------- */
 
 static const struct salvage_table memtrace_tables[] = {
-	{"identifiers", "identifiers", 1},
-	{"recordings", "recordings", 1},
-	{"pieces", "pieces of recordings", 1},
-	{"unchecked", "notes on checksums", 1},
-	{"age_clock", "readings of the age clock", 1},
-	{"clock_periods", "periods of the clocks", 1},
-	{NULL, NULL, 0},
+	{"identifiers", "identifiers", 1, 1},
+	{"recordings", "recordings", 1, 1},
+	{"pieces", "pieces of recordings", 1, 1},
+	{"unchecked", "notes on checksums", 1, 2},
+	{"age_clock", "readings of the age clock", 1, 3},
+	{"clock_periods", "periods of the clocks", 1, 3},
+	{NULL, NULL, 0, 0},
 };
 
 static const char memtrace_finish[] =

@@ -187,8 +187,9 @@ static sqlite3_stmt *ask(struct copy *c, const char *format, int64_t first, int6
  */
 static int copy_up(struct copy *c, int64_t *last)
 {
-	sqlite3_stmt *s = ask(
-		c, c->table->has_rowid ? "SELECT * FROM %s WHERE id > ?1 ORDER BY id" : "SELECT * FROM %s", *last, 0);
+	sqlite3_stmt *s =
+		ask(c, c->table->has_rowid ? "SELECT * FROM %s WHERE rowid > ?1 ORDER BY rowid" : "SELECT * FROM %s",
+		    *last, 0);
 	int rc = s ? SQLITE_ROW : SQLITE_CORRUPT, r = 0;
 
 	while (rc == SQLITE_ROW && r == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -209,7 +210,7 @@ static int copy_up(struct copy *c, int64_t *last)
  */
 static int copy_down(struct copy *c, int64_t first, int64_t last)
 {
-	sqlite3_stmt *s = ask(c, "SELECT * FROM %s WHERE id <= ?1 AND id > ?2 ORDER BY id DESC", first, last);
+	sqlite3_stmt *s = ask(c, "SELECT * FROM %s WHERE rowid <= ?1 AND rowid > ?2 ORDER BY rowid DESC", first, last);
 	int r = 0;
 
 	for (int64_t at = INT64_MAX; s && r == 0 && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) < at;) {
@@ -231,7 +232,7 @@ static int probe(struct copy *c, int64_t *last)
 
 	for (int64_t step = 1; c->probes && step < (INT64_C(1) << 40) && rc != SQLITE_DONE && found <= *last;
 	     step *= 2) {
-		sqlite3_stmt *s = ask(c, "SELECT id FROM %s WHERE id > ?1 ORDER BY id LIMIT 1",
+		sqlite3_stmt *s = ask(c, "SELECT rowid FROM %s WHERE rowid > ?1 ORDER BY rowid LIMIT 1",
 				      *last < INT64_MAX - step ? *last + step : INT64_MAX, 0);
 
 		c->probes--;
@@ -245,6 +246,18 @@ static int probe(struct copy *c, int64_t *last)
 	r = copy_down(c, found, *last);
 	*last = found;
 	return r;
+}
+
+/* Return whether the file is of a version that had no such table. */
+static bool is_newer(struct copy *c)
+{
+	sqlite3_stmt *s = ask(c, "SELECT 1 FROM sqlite_schema WHERE name = '%s'", 0, 0);
+	bool absent = s && sqlite3_step(s) == SQLITE_DONE;
+	int64_t version;
+
+	sqlite3_finalize(s);
+	return absent && database_number(c->from, "PRAGMA user_version", &version) == 0 && version > 0 &&
+	       version < c->table->since;
 }
 
 /* Delete the rows that migrations put into a new file, because the copied rows replace them. */
@@ -262,6 +275,8 @@ static int copy_table(struct copy *c)
 	int64_t last = -1; /* all row numbers are greater */
 	int r = database_run(c->to, "BEGIN");
 
+	if (r == 0 && is_newer(c))
+		return database_run(c->to, "COMMIT");
 	if (r == 0)
 		r = delete_rows(c);
 	if (r != 0)

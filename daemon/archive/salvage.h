@@ -9,7 +9,8 @@
 struct salvage_table {
 	const char *name;
 	const char *rows; /* what a row is called in the report */
-	int has_rowid;
+	int has_rowid;	  /* its first column is the number of the row */
+	int since;	  /* version of the schema that made the table */
 };
 
 struct salvage {

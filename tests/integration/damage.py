@@ -595,15 +595,25 @@ class Damage(daemons.Case):
         whole = self.bodies(d)
         d.stop_server()
         path = os.path.join(d.state, TRACE)
+        keyed = ("SELECT stream, sequence FROM beginnings", "SELECT * FROM capture_lists")
         with contextlib.closing(sqlite3.connect(path)) as db:
+            with db:
+                db.execute("INSERT OR IGNORE INTO beginnings SELECT id, id, NULL FROM streams")
+            rows = [db.execute(sql).fetchall() for sql in keyed]
             root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_by_position'").fetchone()[0]
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with open(path, "r+b") as f:
             f.seek((root - 1) * 65536)
             f.write(os.urandom(4096))
         code, said = fsck(d.state)
         self.assertEqual(code, 1, said)
         self.assertIn("what can be read is saved", said)
+        self.assertNotIn("others cannot be read", said)
         self.assertTrue(os.path.exists(f"{path}.damaged-1"))
+        # Rows whose number has another name than id are saved, too.
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            self.assertEqual([db.execute(sql).fetchall() for sql in keyed], rows)
+        self.assertTrue(all(rows))
         d.start_server()
         self.assertEqual(self.check(d, "salvage", whole), 0)
         self.assertEqual(fsck(d.state)[0], 0)
