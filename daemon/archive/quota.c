@@ -306,12 +306,12 @@ static int delete_run(struct archive_writer *w, int64_t run)
 /*
  * Delete ended runs without content. A run without a ring (its guest has only a memory profile), and one of which nothing
  * was archived before it was lost, is kept for REMEMBERED_NS; so is one whose packets were damaged, with the gaps that say
- * so, behind the damage. A run that has captures has content, even if nothing of their bytes is left: they say what is
+ * so, behind the damage. If the disk lacks room, neither is kept. A run that has captures has content, even if nothing of their bytes is left: they say what is
  * lost, until they are deleted by their age, by a quota as the oldest ones, or by a person.
  */
 static int delete_empty_runs(struct enforcement *e)
 {
-	const uint64_t before = age_before(&e->w->age, REMEMBERED_NS);
+	const int64_t before = e->excess == DELETION_DISK ? INT64_MAX : (int64_t)age_before(&e->w->age, REMEMBERED_NS);
 
 	for (int64_t last = 0;;) {
 		int64_t run = 0;
@@ -323,7 +323,7 @@ static int delete_empty_runs(struct enforcement *e)
 			r = guest_statement(e, STATEMENT_GUEST_EMPTY_RUNS, STATEMENT_EMPTY_RUNS, &s);
 			if (!s)
 				return r;
-			sqlite3_bind_int64(s, 2, (int64_t)before);
+			sqlite3_bind_int64(s, 2, before);
 			r = statement_step(&e->w->store.statements, s);
 			if (r != STATEMENT_ROW)
 				return r;

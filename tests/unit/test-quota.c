@@ -202,7 +202,9 @@ static void test_lost(void)
 {
 	const uint64_t now = clock_real(), hour = 3600 * NS_PER_S;
 	struct archive_run run = {.source = "dir", .key = "key", .name = "web", .domid = -1, .state = "ended"};
+	const struct archive_stream second = {.id = 4, .run = 2, .number = 1, .ring_bytes = 1 << 20, .ring_packets = 4};
 	struct fixture f;
+	bool more;
 
 	if (!fixture_init(&f))
 		return;
@@ -221,6 +223,16 @@ static void test_lost(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT id FROM runs"), 2);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 1);
+	/* A further ring without events does not take the declaration away. */
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_stream(f.w, &second), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	enforce(&f, "web", 1, 0, 100);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 1);
+	/* Many such runs must not fill the disk. */
+	CHECK_EQ_INT(archive_writer_make_room(f.w, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 0);
 	fixture_deinit(&f);
 }
 
