@@ -89,7 +89,7 @@ static void on_answer(void *context, uint64_t tag, const struct message *m)
 
 	if (freshness_answer(&s->freshness, tag, strcmp(m->verb, "ok") == 0))
 		http_resume(s->http, WAIT_NEWEST);
-	else
+	else if (!verdicts_answer(&s->verdicts, tag))
 		http_answer(s->http, tag, m, false);
 }
 
@@ -113,6 +113,7 @@ static void on_lost(void *context)
 
 	on_source(context, "");
 	freshness_lost(&s->freshness);
+	verdicts_lost(&s->verdicts);
 	http_resume(s->http, WAIT_NEWEST);
 	http_lost(s->http, false);
 }
@@ -309,7 +310,8 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 		rc = notice_new(&s->services.collector, event, path, &collector_calls, s);
 	if (rc == 0)
 		freshness_init(&s->freshness, s->services.collector);
-	s->verdicts = (struct verdicts){s->services.reader, s->services.readings, s->services.collector, 0};
+	s->verdicts = (struct verdicts){
+		.reader = s->services.reader, .readings = s->services.readings, .collector = s->services.collector};
 	if (rc == 0)
 		rc = notice_new(&s->services.sink, event, sink, &sink_calls, s);
 	if (rc == 0)

@@ -1,10 +1,9 @@
 /* Tell the collector whether main threads failed. */
 #include "verdicts.h"
 
-#define MOST 16u /* captures of a tick: the collector takes 200 messages a second of a client */
-
+/* Captures of the archive's list. */
 struct unread {
-	int64_t captures[MOST];
+	int64_t captures[VERDICTS_OPEN];
 	unsigned n;
 };
 
@@ -16,29 +15,59 @@ static int take(void *context, int64_t capture)
 	return 0;
 }
 
-/* Have CAPTURE read, or tell what was found. The answer says nothing new: a capture that is still unread is told again. */
+static bool is_told(const struct verdicts *v, int64_t capture)
+{
+	for (unsigned i = 0; i < v->n_open; i++)
+		if (v->open[i].capture == capture)
+			return true;
+	return false;
+}
+
+/* Have CAPTURE read, or tell what was found, unless that waits for its answer. There is room in OPEN. */
 static void tell(struct verdicts *v, int64_t capture)
 {
-	const struct reading_result *found = readings_find(v->readings, capture, true);
+	const struct reading_result *found = is_told(v, capture) ? NULL : readings_find(v->readings, capture, true);
+	struct verdict_told told = {.capture = capture};
 	struct message_writer w;
 	char text[128];
 
 	if (!found || *found->failure || (!found->main_failed && !found->whole_end))
 		return;
-	message_begin(&w, text, sizeof(text), "judge-capture", notice_tag(v->collector));
+	told.tag = notice_tag(v->collector);
+	message_begin(&w, text, sizeof(text), "judge-capture", told.tag);
 	message_add_number(&w, "capture", (uint64_t)capture);
 	message_add_number(&w, "crashed", found->main_failed);
-	(void)notice_send(v->collector, &w);
+	if (notice_send(v->collector, &w))
+		v->open[v->n_open++] = told;
 }
 
 void verdicts_tick(struct verdicts *v)
 {
 	struct unread list = {.n = 0};
+	unsigned i = 0;
 
-	if (!notice_connected(v->collector) || reader_ready(v->reader) != 0 ||
-	    reader_unread(v->reader, v->after, MOST, take, &list) != 0)
+	if (v->n_open == VERDICTS_OPEN || !notice_connected(v->collector) || reader_ready(v->reader) != 0 ||
+	    reader_unread(v->reader, v->after, VERDICTS_OPEN, take, &list) != 0)
 		return;
-	v->after = list.n == MOST ? list.captures[MOST - 1] : 0;
-	for (unsigned i = 0; i < list.n; i++)
+	for (; i < list.n && v->n_open < VERDICTS_OPEN; i++) {
 		tell(v, list.captures[i]);
+		v->after = list.captures[i];
+	}
+	if (i == list.n && list.n < VERDICTS_OPEN)
+		v->after = 0;
+}
+
+bool verdicts_answer(struct verdicts *v, uint64_t tag)
+{
+	for (unsigned i = 0; i < v->n_open; i++)
+		if (v->open[i].tag == tag) {
+			v->open[i] = v->open[--v->n_open];
+			return true;
+		}
+	return false;
+}
+
+void verdicts_lost(struct verdicts *v)
+{
+	v->n_open = 0;
 }
