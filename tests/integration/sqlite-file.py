@@ -652,6 +652,10 @@ class Sql(Case):
             ("PRAGMA writable_schema = 1", only),
             ("BEGIN", only),
             ("SELECT load_extension('./x')", only),
+            ("SELECT fts3_tokenizer('simple', x'4141414141414141'), (SELECT count(*) FROM pragma_table_info('fts3tokenize'))", only),
+            ("SELECT hex(FTS3_TOKENIZER('simple'))", only),
+            ("UPDATE sqlite_master SET sql = ''", "may not be modified"),
+            ("UPDATE labels SET text = ''", only),
             ("SELECT 1; DELETE FROM labels", 'another one, "DELETE FROM labels"'),
             ("SELECT absent FROM labels", 'at "absent FROM labels": no such column'),
             ("SELECT * FROM absent", "no such table: absent"),
@@ -671,7 +675,10 @@ class Sql(Case):
         ):
             self.assertIn(said, run(MPROFCTL, "sql", *line, code=2, text=True).stderr)
         self.assertEqual(os.listdir(), ["eio"])
-        self.assertIn(b"text", run(MPROFCTL, "sql", "eio", "PRAGMA table_info(labels)").stdout)
+        for sql in "PRAGMA table_info(labels)", "PRAGMA TABLE_INFO(labels);", "SELECT * FROM pragma_table_info('labels') ; -- of one\n;":
+            self.assertIn(b"text", run(MPROFCTL, "sql", "eio", sql).stdout)
+        self.assertIn(b"2", run(MPROFCTL, "sql", "eio", "SELECT value FROM json_each('[1, 2]')").stdout)
+        self.assertIn(b"too big", run(MPROFCTL, "sql", "eio", "SELECT zeroblob(600000000)", code=1).stderr)
         self.assertIn(b"labels_by_thread", run(MPROFCTL, "sql", "eio", "EXPLAIN QUERY PLAN SELECT * FROM labels WHERE thread = 1").stdout)
         schema = run(MPROFCTL, "sql", "--schema", text=True).stdout
         sqlite3.connect(":memory:").executescript(schema)
