@@ -17,7 +17,7 @@
 #define OUTSIDE_CHANNEL	    40u	    /* bytes of the name of a place in the kernel, NUL included */
 #define OUTSIDE_STACK_BYTES 131072u /* of a stack that are copied */
 
-/* What the system says of a thread. */
+/* The state of a thread, as the system tells it. */
 struct outside_state {
 	enum mprof_state_kind kind; /* MPROF_STATE_KINDS = unknown */
 	uint64_t processor_ns;
