@@ -376,6 +376,34 @@ static void test_killed_reader(void)
 	served_deinit(&s);
 }
 
+/* A failure of a reader that was killed is shown, and the capture is read again, but not at once. */
+static void test_killed_again(void)
+{
+	const struct reading_result *found;
+	struct served s;
+	pid_t pid;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	CHECK(!readings_find(s.readings, 1, true));
+	while (!(pid = child()) && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK_EQ_INT(kill(pid, SIGKILL), 0);
+	while (readings_counts(s.readings).waiting && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	found = readings_find(s.readings, 1, true);
+	CHECK(found && *found->failure);
+	CHECK_EQ_UINT(readings_counts(s.readings).waiting, 0);
+	while ((found = readings_find(s.readings, 1, true)) && *found->failure &&
+	       CHECK(sd_event_run(s.event, 10000) >= 0))
+		;
+	CHECK(found && *found->sentence && !*found->failure);
+	CHECK_EQ_UINT(readings_counts(s.readings).read, 1);
+	CHECK_EQ_UINT(files(&s, -1), 1);
+	served_deinit(&s);
+}
+
 /* The reader gets the stream as a client does, without the invalid event, and knows its length before. */
 static void test_feed(void)
 {
@@ -475,5 +503,6 @@ int main(int argc, char **argv)
 	CHECK_RUN(test_changed_rows);
 	CHECK_RUN(test_damaged_rows);
 	CHECK_RUN(test_killed_reader);
+	CHECK_RUN(test_killed_again);
 	return check_done();
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "clock.h"
 #include "copying.h"
 #include "log.h"
 #include "quantity.h"
@@ -19,6 +20,10 @@
 
 #define QUEUE_MOST 256u
 #define NEWEST	   16u /* captures that are looked for, the newest ones */
+
+/* A reader that was ended is tried again after the first time, then after four times as long, and so on up to the last. */
+#define AGAIN_FIRST_NS (2 * NS_PER_S)
+#define AGAIN_MOST_NS  (900 * NS_PER_S)
 
 /* A capture as it is now. */
 struct named {
@@ -30,6 +35,8 @@ struct known {
 	struct named name;
 	struct reading_result *result; /* without tails; owned; NULL = the place is free */
 	uint64_t used;
+	/* The reader was ended, which says nothing of the capture: read it again at AGAIN, CLOCK_MONOTONIC ns; 0 = never. */
+	uint64_t again, delay;
 };
 
 struct readings {
@@ -114,15 +121,27 @@ static void remember_tail(struct readings *r, int64_t capture, const struct read
 		tail_ends_note(&r->scratch->tails, record, t->next - 1, NULL, t->newest);
 }
 
+/* Return the place for NAME: the one that it has, a free one, or that of the reading that was not used for longest. */
+static struct known *place_for(struct readings *r, const struct named *name)
+{
+	struct known *k = find_known(r, name);
+
+	if (k)
+		return k;
+	k = &r->known[0];
+	for (unsigned i = 0; i < READINGS_MOST && k->result; i++)
+		if (!r->known[i].result || r->known[i].used < k->used)
+			k = &r->known[i];
+	return k;
+}
+
 /* Keep RESULT, whose texts are copied, as that of NAME. Return it, or NULL without memory. */
 static struct known *keep(struct readings *r, const struct named *name, struct reading_result *result)
 {
 	struct reading_result *copy = malloc(sizeof(*copy));
-	struct known *k = &r->known[0];
+	struct known *k = place_for(r, name);
+	const uint64_t delay = k->result && is_same(&k->name, name) ? k->delay : 0;
 
-	for (unsigned i = 0; i < READINGS_MOST && k->result; i++)
-		if (!r->known[i].result || r->known[i].used < k->used)
-			k = &r->known[i];
 	for (uint32_t i = 0; i < result->n_tails; i++)
 		remember_tail(r, name->capture, &result->tails[i]);
 	if (!copy)
@@ -131,7 +150,7 @@ static struct known *keep(struct readings *r, const struct named *name, struct r
 	copy->tails = NULL;
 	copy->n_tails = 0;
 	free(k->result);
-	*k = (struct known){.name = *name, .result = copy, .used = ++r->calls};
+	*k = (struct known){.name = *name, .result = copy, .used = ++r->calls, .delay = delay};
 	return k;
 }
 
@@ -151,6 +170,15 @@ static struct known *find(struct readings *r, const struct named *name)
 	k = keep(r, name, &result);
 	reading_result_deinit(&result);
 	return k;
+}
+
+/* The reader of K was ended. Have it read again later, and each time later than before. */
+static void read_again(struct known *k)
+{
+	k->delay = k->delay ? 4 * k->delay : AGAIN_FIRST_NS;
+	if (k->delay > AGAIN_MOST_NS)
+		k->delay = AGAIN_MOST_NS;
+	k->again = clock_mono() + k->delay;
 }
 
 /* Have NAME, which has been read, copied. */
@@ -236,6 +264,7 @@ static void take_end(void *context, const struct reading_job_end *end)
 {
 	struct readings *r = context;
 	const char *failure = end->result->failure;
+	struct known *k;
 
 	r->ns += end->ns;
 	if (end->rc < 0) { /* this says nothing of the capture, and the next one would end so, too */
@@ -250,7 +279,10 @@ static void take_end(void *context, const struct reading_job_end *end)
 			log_write_limited(&r->limit, LOG_LEVEL_WARNING, NULL,
 					  "A capture cannot be read: %s: capture=%lld", failure,
 					  (long long)r->now.capture);
-		if (end->whole && keep(r, &r->now, end->result)) {
+		k = end->whole ? keep(r, &r->now, end->result) : NULL;
+		if (k) {
+			if (*failure && !end->lasts)
+				read_again(k);
 			copy(r, &r->now);
 			r->notify(r->context, r->now.capture);
 		}
@@ -317,7 +349,7 @@ const struct reading_result *readings_find(struct readings *r, int64_t capture, 
 	if (name_capture(r, capture, &name) != 0)
 		return NULL;
 	k = find(r, &name);
-	if (!k && wanted)
+	if (wanted && (!k || (k->again && clock_mono() >= k->again)))
 		want(r, &name);
 	return k ? k->result : NULL;
 }

@@ -38,7 +38,8 @@ CLEANUP_DEFINE(struct readings, readings_free)
 void readings_tick(struct readings *r);
 /*
  * Return the reading of CAPTURE, borrowed until the next call, and remember the ends of its tails. NULL: there is none
- * yet. With WANTED the capture is read soon, in its turn.
+ * yet. With WANTED the capture is read soon, in its turn; if its reader was ended, by a limit or by a machine without memory, it is
+ * read again, the later the more often that has happened.
  */
 const struct reading_result *readings_find(struct readings *r, int64_t capture, bool wanted);
 
