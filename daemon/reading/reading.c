@@ -33,6 +33,7 @@ struct stream {
 	uint64_t hurt;	  /* packets up to the last place of that */
 	uint64_t missing; /* lost packets so far */
 	bool is_ours;	  /* its recorder declares itself as this project's, so thread 0 is the main thread */
+	bool main_known;  /* an event has resolved thread 0, or made it one of many */
 };
 
 struct reading {
@@ -41,8 +42,7 @@ struct reading {
 	struct mprof_model *model;
 	uint64_t events, damages;
 	bool cut;					 /* the input does not have the ends of all streams */
-	bool main_known;				 /* an event has resolved thread 0, or made it one of many */
-	bool main_failed;				 /* that event was a `fails` of the main thread */
+	bool main_failed;				 /* the main thread of a stream failed */
 	char exception[MPROF_READING_EXCEPTION_MAX + 1]; /* text of that `fails`, else of the last one so far */
 };
 
@@ -236,17 +236,21 @@ static bool next(struct reading *r, struct stream *s)
 }
 
 /*
- * Note whether E, an event of S, resolves the main thread. Only the first such event counts: a thread is resolved once.
- * A thread 0 that another thread creates is none that the program began with.
+ * Note whether E, an event of S, resolves the main thread of S. Only the first such event counts: a thread is resolved once.
+ * A thread 0 that another thread creates is none that the program began with. (The OCaml port lets no thread create it.)
+ * Streams may be of several programs, each with a thread 0, so one says nothing of another.
  */
 static void note_main(struct reading *r, struct stream *s, const struct mprof_raw_event *e)
 {
+	bool fails;
+
 	if (mprof_event_is_recorder(e))
 		s->is_ours = (e->number & 0xffff) == (MPROF_DIALECT_MPROF | MPROF_DIALECT_VERSION << 8);
-	if (!s->is_ours || r->main_known)
+	if (!s->is_ours || s->main_known)
 		return;
-	r->main_failed = e->id == MPROF_EVENT_fails && e->number == MAIN_THREAD;
-	r->main_known = r->main_failed || (e->id == MPROF_EVENT_fulfills && e->number == MAIN_THREAD) ||
+	fails = e->id == MPROF_EVENT_fails && e->number == MAIN_THREAD;
+	r->main_failed |= fails;
+	s->main_known = fails || (e->id == MPROF_EVENT_fulfills && e->number == MAIN_THREAD) ||
 			(e->id == MPROF_EVENT_becomes && e->context == MAIN_THREAD) ||
 			(e->id == MPROF_EVENT_creates && e->number == MAIN_THREAD && e->context != MPROF_THREAD_NONE);
 }

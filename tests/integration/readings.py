@@ -12,7 +12,7 @@ import daemons
 from daemons import START, program, sanitized
 from events import Follower
 
-LABEL, FAILS = 5, 3
+LABEL, FULFILLS, FAILS = 5, 2, 3
 
 
 def said(exception):
@@ -124,6 +124,35 @@ class Readings(daemons.Case):
                 self.assertEqual("the main thread failed" in self.ctl(d, "captures"), name == "ours")
                 d.stop()
                 os.chdir("..")
+
+    def test_main_threads(self):
+        """Each ring of a guest may have a main thread: that one has ended well says nothing of another."""
+        if sanitized():
+            return
+        d = self.enterContext(daemons.Daemons(daemons.QUIET))
+        declared = struct.pack("<QBHBBBH", 1_000_000, 14, 4, 5, 1, 1, 0)
+        ends = struct.pack("<QBqq", 1_000_001, FULFILLS, 1, 0), struct.pack("<QBqq", 1_000_004, FAILS, 1, 0) + b"Not_found\0"
+        lines = ["run 1 xen a web - 3 ended crash", "capture 1 1 crash -"]
+        for i, end in enumerate(ends):
+            events = declared + end
+            stop = START + len(events)
+            lines += [
+                f"stream {i + 1} 1 {i} 65536 4 0",
+                f"piece {i + 1} 0 {START} 0 65536 1000000 {stop} {events.hex()}",
+                f"range 1 {i + 1} 0 0 {stop}",
+            ]
+        done = subprocess.run(
+            [program("archive-driver"), d.state],
+            input="\n".join(["begin", *lines, "commit", ""]),
+            capture_output=True,
+            text=True,
+            timeout=daemons.HANGS,
+        )
+        self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
+        d.start_server()
+        d.wait(lambda: self.captures(d)[0]["sentence"])
+        (capture,) = self.captures(d)
+        self.assertEqual((capture["exception"], capture["sentence"].split("\n")[0]), ("Not_found", "the main thread failed: Not_found"))
 
     def test_damage(self):
         """The guest wrote bytes that cannot be decoded. They are proven, so they are served, and the reader counts them."""
