@@ -285,16 +285,21 @@ static int take_some(struct ring *ring, struct ring_sink *sink, const struct rin
 static int take_packet(struct ring *ring, struct ring_sink *sink, const struct ring_mark *proven)
 {
 	const uint64_t sequence = ring->cursor.sequence;
-	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
 	bool whole;
 	int r = take_some(ring, sink, proven, &whole);
 
 	if (r == STEP_LAPPED && ring->cursor.offset == MPROF_PACKET_HEADER_BYTES) {
+		const uint64_t first = slot->first;
+
 		/*
 		 * No byte of the packet was taken yet. Its first timestamp may have been loaded too early:
-		 * follow the packet from its beginning again.
+		 * follow the packet from its beginning again. In packet 0 the size then tells whether
+		 * the ring is initialised again.
 		 */
 		ring_return_to(ring, sequence);
+		slot->has_first = sequence == 0;
+		slot->first = first;
 		return STEP_AGAIN;
 	}
 	if (r == STEP_OVERWRITTEN)

@@ -33,10 +33,11 @@ static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
 	ring->proof.marks[ring->proof.n_marks++] = (struct ring_mark){.sequence = sequence, .offset = offset};
 }
 
-static void marks_forget_from(struct ring *ring, uint64_t sequence)
+void ring_marks_forget(struct ring *ring, uint64_t sequence)
 {
 	while (ring->proof.n_marks && ring->proof.marks[ring->proof.n_marks - 1].sequence >= sequence)
 		ring->proof.n_marks--;
+	ring->proof.proven = ring->proof.settled = (struct ring_mark){0};
 }
 
 void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
@@ -71,13 +72,12 @@ void ring_return_to(struct ring *ring, uint64_t sequence)
 		s->damaged = false;
 		s->clock = false;
 	}
-	marks_forget_from(ring, sequence);
-	ring->proof.proven = ring->proof.settled = (struct ring_mark){0};
+	ring_marks_forget(ring, sequence);
 	if (first->back == sequence + 1)
 		first->back_to = MPROF_PACKET_HEADER_BYTES;
 	ring_active_set(ring, sequence, slot);
 	if (grown > MPROF_PACKET_HEADER_BYTES) {
-		ring->writer.seen = ring->writer.grown = grown;
+		ring->writer.grown = grown;
 		ring->writer.least = MPROF_PACKET_HEADER_BYTES;
 		ring->writer.fell = fell;
 	}
@@ -85,12 +85,56 @@ void ring_return_to(struct ring *ring, uint64_t sequence)
 }
 
 /*
- * Compare FIRST, which was loaded as packet SEQUENCE's first timestamp, with the first timestamp
- * that was seen before (rule 2). Return 0, STEP_AGAIN (it changed before bytes were taken: the
- * packet starts afresh) or STEP_LAPPED (packet 0 had become empty before: the ring is initialised again; or bytes were taken).
+ * The active packet's size fell to CONTENT bytes, which may be half of a greater size. The next size must be that one, or one
+ * that is greater still.
  */
-static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *slot, uint64_t first)
+static void half_note(struct ring *ring, uint32_t content)
 {
+	const uint32_t least = content < MPROF_PACKET_HEADER_BYTES ? MPROF_PACKET_HEADER_BYTES : content;
+
+	if (!ring->writer.least || least < ring->writer.least)
+		ring->writer.least = least;
+	ring->writer.grown = content + RING_HALF;
+}
+
+/*
+ * The first timestamp of packet 0, in SLOT, has changed in the first lap before bytes were taken, and its header H states CONTENT
+ * bytes (0 = an impossible size). If that is less than was seen before, the ring is initialised again. LEFT: the writer has left the
+ * packet. Return 0 (the size did not fall), STEP_LAPPED (it fell), STEP_STILL (it may be half of a size) or RING_E_GONE.
+ */
+static int restart_check(struct ring *ring, const struct ring_slot *slot, const struct ring_header *h, uint32_t content,
+			 bool left)
+{
+	bool declared;
+	int r;
+
+	if (ring->writer.fell)
+		return STEP_LAPPED;
+	if (!content || content >= ring->writer.grown)
+		return 0;
+	if (!left && !ring->dead && ring_size_is_half(ring, h)) {
+		half_note(ring, content);
+		ring_marks_forget(ring, 0);
+		return STEP_STILL;
+	}
+	r = ring_order_load(ring, slot, &declared);
+	if (r || !(declared || ring->dead))
+		return r;
+	ring->writer.fell = true;
+	return STEP_LAPPED;
+}
+
+/*
+ * Compare FIRST, which was loaded as the first timestamp of the active packet, in SLOT, with the one that was seen before (rule 2).
+ * H, CONTENT and LEFT as for restart_check(). Return 0, STEP_AGAIN (it changed before bytes were taken: the packet starts afresh),
+ * STEP_LAPPED (the ring is initialised again, or bytes were taken), STEP_STILL or RING_E_GONE.
+ */
+static int first_check(struct ring *ring, struct ring_slot *slot, uint64_t first, const struct ring_header *h,
+		       uint32_t content, bool left)
+{
+	const uint64_t sequence = ring->writer.active;
+	int r = 0;
+
 	if (!slot->has_first) {
 		slot->first = first;
 		slot->has_first = true;
@@ -100,8 +144,10 @@ static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *s
 		return 0;
 	if (ring->cursor.sequence == sequence && ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return STEP_LAPPED;
-	if (sequence == 0 && ring->writer.fell)
-		return STEP_LAPPED;
+	if (sequence == 0)
+		r = restart_check(ring, slot, h, content, left);
+	if (r)
+		return r;
 	ring_return_to(ring, sequence);
 	return STEP_AGAIN;
 }
@@ -219,10 +265,10 @@ static int step_moved(struct ring *ring)
 	r = active_load(ring, &first, &h);
 	if (r)
 		return r;
-	r = first_check(ring, ring->writer.active, slot, first);
+	content = ring_header_bytes(&h, slot);
+	r = first_check(ring, slot, first, &h, content, true);
 	if (r)
 		return r;
-	content = ring_header_bytes(&h, slot);
 	r = being_emptied(ring, &h);
 	if (r == RING_E_GONE)
 		return r;
@@ -295,19 +341,6 @@ static int left_check(struct ring *ring)
 }
 
 /*
- * The active packet's size fell to CONTENT bytes, which may be half of a greater size. The next size must be that one, or one
- * that is greater still.
- */
-static void half_note(struct ring *ring, uint32_t content)
-{
-	const uint32_t least = content < MPROF_PACKET_HEADER_BYTES ? MPROF_PACKET_HEADER_BYTES : content;
-
-	if (!ring->writer.least || least < ring->writer.least)
-		ring->writer.least = least;
-	ring->writer.grown = content + RING_HALF;
-}
-
-/*
  * The active packet's size fell to CONTENT bytes, in its header H. Find out whether the writer may have stored half of a greater
  * size; else it has set the size back. Return 0, STEP_STILL (the slot may be reused) or RING_E_GONE.
  */
@@ -362,7 +395,10 @@ static int emptied(struct ring *ring, const struct ring_slot *slot, const struct
 	ring->glance.known = false; /* the bytes that a glance compares may be the same after the next change */
 	if (fell_check(ring, slot, h) == RING_E_GONE || !ring_first_load(ring, zero, &first))
 		return RING_E_GONE;
-	return ring->writer.active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
+	if (ring->writer.active >= ring->n || !zero->has_first || first == zero->first)
+		return STEP_STILL;
+	/* Before a byte was taken, the first timestamp may have been loaded half-written; then the next size tells. */
+	return ring->writer.active == 0 && ring->writer.least && !ring_is_taken(ring) ? STEP_STILL : STEP_LAPPED;
 }
 
 /*
@@ -408,7 +444,8 @@ static int step_active(struct ring *ring, uint64_t now)
 	content = ring_header_bytes(&h, slot);
 	if (content == MPROF_PACKET_HEADER_BYTES) {
 		ring->writer.saw_empty = true;
-		return ring->writer.seen > content ? emptied(ring, slot, &h) : STEP_STILL;
+		return ring->writer.seen > content || ring->writer.grown > content ? emptied(ring, slot, &h)
+										   : STEP_STILL;
 	}
 	if (!content) {
 		ring->counters.bad_sizes++;
@@ -416,7 +453,7 @@ static int step_active(struct ring *ring, uint64_t now)
 	}
 	if (!first_fresh(ring, slot, first, now))
 		return STEP_STILL;
-	r = first_check(ring, ring->writer.active, slot, first);
+	r = first_check(ring, slot, first, &h, content, false);
 	if (r == 0)
 		r = size_check(ring, slot, &h, content);
 	if (r)

@@ -75,6 +75,8 @@ bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint
 int ring_incarnation_load(struct ring *ring, const struct ring_slot *slot, uint64_t *first, struct ring_header *h);
 
 /* ring-follow.c */
+/* Forget the marks in packet SEQUENCE and behind it, and what they proved. */
+void ring_marks_forget(struct ring *ring, uint64_t sequence);
 void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot);
 /*
  * The first timestamp of packet SEQUENCE has changed, of which no byte was taken. Forget all that was seen of the packets from
@@ -159,6 +161,8 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep);
  * packet in slot SWEEP->newest. Return 0 or RING_E_GONE.
  */
 int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const struct sweep *sweep);
+/* Return whether bytes of the ring were copied, or declared lost. */
+bool ring_is_taken(const struct ring *ring);
 /*
  * Return whether the writer could have written so many packets in NS (nanoseconds) that their
  * number is known modulo 65,536 only.

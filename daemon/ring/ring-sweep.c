@@ -117,7 +117,7 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 	return 0;
 }
 
-static bool cursor_moved(const struct ring *ring)
+bool ring_is_taken(const struct ring *ring)
 {
 	return ring->cursor.sequence > 0 || ring->cursor.offset > MPROF_PACKET_HEADER_BYTES || ring->debt.owed.offset;
 }
@@ -141,7 +141,7 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 	if (!sweep->new_ring)
 		return false;
 	if (ring->writer.active < ring->n)
-		return (cursor_moved(ring) || ring->writer.fell) &&
+		return (ring_is_taken(ring) || ring->writer.fell) &&
 		       (sweep->all_empty || (zero->has_first && zero->first != sweep->first_of_0));
 	if (sweep->newest + 2 != ring->n)
 		return true;

@@ -75,6 +75,11 @@ static int active_end(struct ring *ring, struct ring_slot *slot, const struct ri
 	if (slot->has_first && slot->first != first && ring->cursor.sequence == sequence &&
 	    ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return STEP_LAPPED;
+	/* The sizes that were seen belong to another first timestamp: they tell nothing of this one's. */
+	if (slot->has_first && slot->first != first) {
+		ring_marks_forget(ring, sequence);
+		ring->writer.seen = MPROF_PACKET_HEADER_BYTES;
+	}
 	*end = dead ? dead_end(ring, slot, h) : ring_header_bytes(h, slot);
 	if (*end <= MPROF_PACKET_HEADER_BYTES) /* without an event there is no first timestamp yet */
 		return *end ? 0 : STEP_LAPPED;

@@ -32,6 +32,8 @@
  *     it, the next size is less, or the writer leaves the packet with less. A fall to the size 240, or to an
  *     impossible one, counts with the next size, or when the writer leaves the packet, unless the writer had
  *     left it before and was reusing the slot.
+ *     If the first timestamp of packet 0 changes in the first lap before bytes are taken, and the size is less
+ *     than was seen, the ring was initialised again, and no size was set back.
  *     If no load showed the fall, and the writer has written over bytes before the cursor, the bytes there
  *     are not those that were copied (ring_sum()): the rest of the packet is a gap, too.
  *

@@ -219,9 +219,9 @@ static void test_falls(void)
 		{"begun anew, copied, large", 5, LARGE, 900, false, {ANEW(500)}, LIVES, 898, false},
 		/* The first timestamp changes, too, before any byte is copied. */
 		{"begun anew with less", 5, SMALL, 10, true, {ANEW(5)}, LIVES, 0, true},
-		{"begun anew in the first packet", 0, SMALL, 10, true, {ANEW(5)}, LIVES, 0, true},
 		{"begun anew when it was empty", 5, SMALL, 10, true, {EMPTY, ANEW(12)}, LIVES, 0, true},
 		{"begun anew, half", 5, LARGE, 528, true, {ANEW(498), AT(968)}, LIVES, 0, true},
+		{"begun anew, may be half, and it dies", 5, LARGE, 10, true, {ANEW(2)}, DIES, 2, false},
 		{"begun anew with less, and left", 5, SMALL, 10, true, {ANEW(5)}, LEAVES, 0, true},
 		{"begun anew behind a fall", 5, SMALL, 10, true, {AT(6), ANEW(12)}, LIVES, 0, true},
 		{"begun anew behind a fall, and it dies", 5, SMALL, 10, true, {AT(6), ANEW(12)}, DIES, 0, true},
@@ -322,55 +322,177 @@ static void test_skipped(void)
 	skipped(false);
 }
 
-/* When events are copied, let the writer begin the packet anew. */
+/* When events of packet ARMED - 1 are copied, let the writer begin the packet anew. */
 static void anew(struct guest *guest, uint64_t offset, size_t n)
 {
-	if (!guest->armed || n < GUEST_EVENT || offset != 1 * guest->room + MPROF_PACKET_HEADER_BYTES)
+	const uint64_t sequence = guest->armed - 1;
+
+	if (!guest->armed || n < GUEST_EVENT || offset != sequence * guest->room + MPROF_PACKET_HEADER_BYTES)
 		return;
 	guest->armed = 0;
 	base += 5000;
-	fill(1);
-	guest_size(guest, 1, BYTES(3));
+	fill(sequence);
+	guest_size(guest, sequence, BYTES(3));
 }
 
-/* The first timestamp changes during the copy of the packet's first bytes, and the size is less then. */
-static void test_anew_in_copy(void)
+/* The first timestamp changes during the copy of the first bytes of packet SEQUENCE, and the size is less then. Return the poll's result. */
+static int anew_in_copy(uint64_t sequence)
 {
-	static const struct fall f = {"", 1, SMALL, 10, true, {AT(11)}, LIVES, 0, true};
+	int r;
 
-	begin(1, SMALL);
+	begin(sequence, SMALL);
 	g.room_for = 0;
 	for (uint32_t events = 8; events <= 10; events++) {
-		guest_size(&g, 1, BYTES(events));
+		guest_size(&g, sequence, BYTES(events));
 		guest_poll(&g);
 	}
 	guest_forget(&g);
 	g.room_for = UINT32_MAX;
 	g.hook = anew;
-	g.armed = 1;
-	CHECK_EQ_INT(guest_poll(&g), 0);
+	g.armed = (unsigned)sequence + 1;
+	r = guest_poll(&g);
 	CHECK_EQ_UINT(g.armed, 0);
-	check_gap(&f);
+	return r;
 }
 
-/* Before any byte is copied, the ring is initialised again. It is another ring, whose events are not lost. */
+static void test_anew_in_copy(void)
+{
+	static const struct fall f = {"", 1, SMALL, 10, true, {AT(11)}, LIVES, 0, true};
+
+	CHECK_EQ_INT(anew_in_copy(1), 0);
+	check_gap(&f);
+	CHECK_EQ_INT(anew_in_copy(0), RING_E_RENEWED);
+	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
+}
+
+/* A ring of LARGE or SMALL packets in its first lap, and what the reader sees of it. */
+struct life {
+	uint32_t room, events; /* bytes of a packet; the reader sees so many events, and copies none */
+	bool skip;	       /* only snapshots are taken; else the sink has no room, or there are too few events */
+	enum {
+		UNSEEN,
+		EMPTIED,
+		BEGUN
+	} seen; /* the reader sees the size 240, with the old first timestamp; and with the new one */
+};
+
+/* Let the reader see the events of LIFE. Then another program initialises the ring again. Return as the last poll. */
+static int life_again(const struct life *life)
+{
+	int r = 0;
+
+	begin(0, life->room);
+	if (life->skip)
+		ring_skip(&g.ring);
+	else if (life->events > 2)
+		g.room_for = 0;
+	for (uint32_t events = 1; events <= life->events; events++) {
+		guest_size(&g, 0, BYTES(events));
+		guest_poll(&g);
+	}
+	guest_size(&g, 0, MPROF_PACKET_HEADER_BYTES);
+	if (life->seen != UNSEEN)
+		r = guest_poll(&g);
+	CHECK(r != RING_E_RENEWED);
+	base += 5000;
+	fill(0);
+	if (life->seen == BEGUN)
+		r = guest_poll(&g);
+	g.room_for = UINT32_MAX;
+	return r;
+}
+
+/*
+ * Before any byte is copied, the ring is initialised again. It is another ring, whose events are not lost. In a large packet the
+ * first new size may be half of an old ring's size, and the second one is not.
+ */
+static void renewed(const struct life *life)
+{
+	uint32_t events = 0;
+	int r = life_again(life);
+
+	while (r != RING_E_RENEWED && events < 2) {
+		guest_size(&g, 0, BYTES(++events));
+		r = guest_poll(&g);
+	}
+	if (!CHECK_EQ_INT(r, RING_E_RENEWED) || !CHECK(events < 2 || life->room == LARGE) ||
+	    !CHECK(!g.ring.proof.several_writers))
+		fprintf(stderr, "with %u bytes, %u events, skip %d, seen %d\n", life->room, life->events, life->skip,
+			(int)life->seen);
+	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
+}
+
+/* The same, and the program dies after its first event. The tail has that event, and no bytes of the earlier program. */
+static void renewed_dead(const struct life *life, bool polled)
+{
+	struct ring_mark at = {0};
+	int r = life_again(life);
+
+	if (r == RING_E_RENEWED || life->skip)
+		return;
+	guest_size(&g, 0, BYTES(1));
+	if (polled)
+		guest_poll(&g);
+	ring_set_dead(&g.ring, true);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	CHECK_EQ_UINT(g.tail, GUEST_EVENT);
+	guest_forget(&g);
+	if (!polled) {
+		life_again(life);
+		guest_size(&g, 0, BYTES(1));
+		ring_set_dead(&g.ring, true);
+		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
+	}
+	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
+}
+
 static void test_renewed(void)
 {
-	for (uint32_t seen = 0; seen < 2; seen++) {
-		begin(0, SMALL);
-		g.room_for = 0;
-		for (uint32_t events = 8; events <= 10; events++) {
+	static const uint32_t rooms[] = {SMALL, LARGE};
+	static const uint32_t events[] = {2, 12};
+	struct life life;
+
+	for (uint32_t i = 0; i < 2 * 2 * 2 * 3; i++) {
+		life = (struct life){
+			.room = rooms[i % 2],
+			.events = events[i / 2 % 2],
+			.skip = i / 4 % 2,
+			.seen = i / 8,
+		};
+		renewed(&life);
+		renewed_dead(&life, false);
+		renewed_dead(&life, true);
+	}
+}
+
+/*
+ * A healthy writer's first timestamp is loaded when one byte of it is stored, and the sizes grow. When the whole timestamp is
+ * loaded, the size may be half of one. It is no other ring, and no fall.
+ */
+static void test_first_late(void)
+{
+	static const struct size sizes[] = {HALF(482), AT(482), AT(3), AT(4)};
+
+	for (uint32_t i = 0; i < 4; i += 2) {
+		begin(0, LARGE);
+		mprof_store64(guest_packet(&g, 0) + MPROF_PACKET_HEADER_BYTES, base & 0xff);
+		for (uint32_t events = 1; events <= 2; events++) {
 			guest_size(&g, 0, BYTES(events));
-			guest_poll(&g);
+			CHECK_EQ_INT(guest_poll(&g), 0);
 		}
-		guest_size(&g, 0, MPROF_PACKET_HEADER_BYTES);
-		CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
-		base += 5000;
 		fill(0);
-		if (seen)
-			CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
-		guest_size(&g, 0, BYTES(12));
-		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
+		for (uint32_t j = i; j < i + 2; j++) {
+			mprof_store32(guest_packet(&g, 0) + 26,
+				      sizes[j].bits ? sizes[j].bits : BYTES(sizes[j].events) * 8);
+			CHECK_EQ_INT(guest_poll(&g), 0);
+		}
+		for (uint32_t events = 500; events < 504; events++) {
+			guest_size(&g, 0, BYTES(events));
+			CHECK_EQ_INT(guest_poll(&g), 0);
+		}
+		CHECK_EQ_UINT(g.n_gaps, 0);
+		CHECK(!g.ring.proof.several_writers);
+		CHECK_EQ_UINT(g.handed, (501 - RING_SETTLE) * GUEST_EVENT);
 	}
 }
 
@@ -382,6 +504,7 @@ int main(void)
 		CHECK_RUN(test_anew_in_copy);
 	if (!RING_SETTLE)
 		CHECK_RUN(test_renewed);
+	CHECK_RUN(test_first_late);
 	if (!RING_SETTLE)
 		CHECK_RUN(test_skipped);
 	CHECK_RUN(test_reuse);
