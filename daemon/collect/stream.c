@@ -358,6 +358,7 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 		};
 	if (unseen)
 		at = (struct ring_resume){.sequence = resume->sequence, .unseen = true, .known = resume->has_begins};
+	at.passed = at.known && resume->begins > 0;
 	if (unseen && resume->has_begins && at.sequence < resume->begins)
 		at.sequence = resume->begins;
 	r = label && !stream->label

@@ -153,19 +153,25 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
  * Begin at the oldest packet, or behind it where RESUME says. Without RESUME the ring was never attached before. Return as
  * resume_at().
  */
-static int begin_at(struct ring *ring, const struct ring_resume *resume, const struct sweep *sweep)
+static int begin_at(struct ring *ring, const struct ring_resume *resume, struct sweep *sweep)
 {
 	const uint64_t sequence = resume ? resume->sequence : 0;
+	bool known = resume && resume->known;
 	uint64_t newest = ring->slots[sweep->newest].count, oldest, start;
 
 	/* More packets precede the newest one than its number allows: the count has wrapped. */
 	if (newest < sweep->history)
 		newest += 65536;
-	/* The rest of the newest packet may be declared lost. If SEQUENCE is behind that, the count has wrapped since. */
-	if (newest + 1 < sequence && sweep->new_ring)
-		return RING_E_RENEWED;
-	if (newest + 1 < sequence)
+	/*
+	 * The rest of the newest packet may be declared lost. If SEQUENCE is behind that, the count has wrapped since, or the ring
+	 * was initialised again, and nobody knows how many packets passed.
+	 */
+	if (sweep->new_ring && resume && (resume->passed || newest + 1 < sequence))
+		return ring_confirm_renewed(ring, sweep);
+	if (newest + 1 < sequence) {
 		newest += (sequence - newest + 65535) / 65536 * 65536;
+		known = false;
+	}
 	oldest = newest - sweep->history;
 	start = oldest < sequence ? sequence : oldest;
 	if (resume && sequence < oldest)
@@ -173,7 +179,7 @@ static int begin_at(struct ring *ring, const struct ring_resume *resume, const s
 			.pending = true,
 			.at_least = true,
 			.unseen = true,
-			.known = resume->known,
+			.known = known,
 			.unseen_from = sequence,
 		};
 	ring->cursor.sequence = ring->restart.pending ? sequence : start;

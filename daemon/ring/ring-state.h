@@ -157,6 +157,11 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 /* Load every header once and conclude where the writer is. Return 0, RING_E_GONE or STEP_STILL. */
 int ring_sweep_load(struct ring *ring, struct sweep *sweep);
 /*
+ * Sweep again into *SWEEP, which found a new ring. Return RING_E_RENEWED if both sweeps found the same headers, and a new ring; else
+ * STEP_STILL or RING_E_GONE.
+ */
+int ring_confirm_renewed(struct ring *ring, struct sweep *sweep);
+/*
  * Begin to follow the writer at packet START. NEWEST, which is at least START, is the number of the
  * packet in slot SWEEP->newest. Return 0 or RING_E_GONE.
  */

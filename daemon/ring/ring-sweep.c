@@ -220,12 +220,8 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *a
 	return STEP_STILL;
 }
 
-/*
- * Sweep again. Return RING_E_RENEWED if both sweeps found the same headers, and a new ring; else
- * STEP_STILL or RING_E_GONE. A sweep that the writer overtakes can look like a new ring too, but
- * two such sweeps differ.
- */
-static int confirm_renewed(struct ring *ring, struct sweep *sweep)
+/* A sweep that the writer overtakes can look like a new ring too, but two such sweeps differ. */
+int ring_confirm_renewed(struct ring *ring, struct sweep *sweep)
 {
 	const struct sweep first = *sweep;
 	int r = ring_sweep_load(ring, sweep);
@@ -265,7 +261,7 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 	if (r)
 		return r;
 	if (renewed(ring, &sweep))
-		return confirm_renewed(ring, &sweep);
+		return ring_confirm_renewed(ring, &sweep);
 	r = newest_sequence(ring, &sweep, &at_least, &newest);
 	if (r)
 		return r;

@@ -1392,12 +1392,13 @@ static void test_resume_same_packet(void)
 
 /*
  * Attach the ring again, from whose packet SEQUENCE on the archive has none, and poll. The oldest packet is OLDEST. KNOWN: the
- * ring had packet SEQUENCE when it was first attached.
+ * ring had packet SEQUENCE when it was first attached, and if SEQUENCE is not 0 it was past its first lap.
  */
 static void resume_unseen_known(uint64_t sequence, uint64_t oldest, bool known)
 {
-	const struct ring_resume resume = {.sequence = sequence, .unseen = true, .known = known};
-	const bool lost = oldest > sequence;
+	const struct ring_resume resume = {
+		.sequence = sequence, .unseen = true, .known = known, .passed = known && sequence > 0};
+	const bool lost = oldest > sequence, counted = known && oldest < 65536;
 
 	guest_forget(&g);
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
@@ -1408,7 +1409,7 @@ static void resume_unseen_known(uint64_t sequence, uint64_t oldest, bool known)
 		CHECK_EQ_UINT(g.gaps[0].after_sequence, sequence);
 		CHECK_EQ_UINT(g.gaps[0].after_offset, 0);
 		CHECK_EQ_UINT(g.gaps[0].next_sequence, oldest);
-		CHECK_EQ_UINT(g.gaps[0].packets, known ? oldest - sequence : 1);
+		CHECK_EQ_UINT(g.gaps[0].packets, counted ? oldest - sequence : 1);
 		CHECK(g.gaps[0].at_least);
 		CHECK_EQ_INT(g.gaps[0].reason, RING_GAP_RESTART);
 	}
@@ -1441,7 +1442,10 @@ static void test_resume_unseen(void)
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 50001);
 	CHECK_EQ_UINT(g.ring.writer.active, 50000);
-	/* The count wraps around: the numbers go on, and do not begin before packet 50,000 again. */
+	/*
+	 * The count wraps around, or the ring was initialised again: the numbers go on, and do not begin before packet 50,000
+	 * again. Nobody knows how many packets are lost.
+	 */
 	guest_jump(&g, 65536 + 300, 4);
 	resume_unseen(50000, 65536 + 297);
 	/* The same after the cursor was moved back over the gap. */
@@ -1455,6 +1459,70 @@ static void test_resume_unseen(void)
 	guest_format(&g);
 	guest_write_to(&g, 1, 4);
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), RING_E_RENEWED);
+}
+
+/* When the second sweep begins, let the writer store the first event of the packet that it has just begun. */
+static void begin_packet(struct guest *guest, uint64_t offset, size_t n)
+{
+	if (offset == MPROF_PACKET_HEADER_BYTES && n == 8 && guest->armed && --guest->armed == 0)
+		guest_event(guest);
+}
+
+/*
+ * A ring of N packets was past its first lap when it was attached first, and no packet of it is archived. If it is in its first lap
+ * now, it is another ring, whose packets are neither lost nor passed over.
+ */
+static void resume_passed(uint32_t n)
+{
+	const uint32_t room = 600;
+	struct ring_resume resume = {.unseen = true, .known = true, .passed = true};
+
+	guest_new(&g, n, room);
+	guest_jump(&g, n + 4, 3);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	resume.sequence = g.ring.cursor.sequence;
+	CHECK_EQ_UINT(resume.sequence, 5);
+	for (uint64_t newest = 0; newest + 1 < n; newest++) {
+		guest_format(&g);
+		if (newest)
+			guest_write_to(&g, newest, 3);
+		CHECK_EQ_INT(guest_attach(&g, &resume, false), RING_E_RENEWED);
+	}
+	/* The numbers begin at 0 again for a moment, because the count has wrapped around. */
+	guest_new(&g, n, room);
+	guest_jump(&g, 65536 + n - 2, (room - 31) / GUEST_EVENT);
+	guest_turn(&g);
+	g.hook = begin_packet;
+	g.armed = 2;
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), RING_E_NOT_YET);
+	CHECK_EQ_UINT(g.armed, 0);
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
+	/* The first packet was declared lost, but the ring was in its first lap. */
+	guest_new(&g, n, room);
+	guest_write_to(&g, 1, 3);
+	resume = (struct ring_resume){.sequence = 1, .unseen = true, .known = true};
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
+	guest_watch(&g, 4);
+	CHECK_EQ_UINT(g.n_gaps, 0);
+	CHECK(g.n_chunks && g.chunks[0].sequence == 1);
+}
+
+static void test_resume_passed(void)
+{
+	struct ring_resume resume = {.sequence = 997, .unseen = true, .known = true, .passed = true};
+
+	resume_passed(2);
+	resume_passed(4);
+	resume_passed(16);
+	/* The ring was initialised again, and is past its first lap: the gap does not count packets that never were. */
+	guest_new(&g, 4, SMALL);
+	guest_write_to(&g, 500, 5);
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	if (CHECK_EQ_UINT(g.n_gaps, 1)) {
+		CHECK_EQ_UINT(g.gaps[0].packets, 1);
+		CHECK(g.gaps[0].at_least);
+	}
 }
 
 static void test_resume_lapped(void)
@@ -2248,6 +2316,7 @@ int main(void)
 	CHECK_RUN(test_gone_at_attach);
 	CHECK_RUN(test_resume_same_packet);
 	CHECK_RUN(test_resume_unseen);
+	CHECK_RUN(test_resume_passed);
 	CHECK_RUN(test_resume_lapped);
 	CHECK_RUN(test_resume_round);
 	CHECK_RUN(test_resume_renewed);

@@ -106,9 +106,10 @@ struct ring_resume {
 	 * The ring was attached before, and the archive has no packet of it from packet SEQUENCE on; only SEQUENCE counts then. If
 	 * the oldest packet is a later one, the first poll declares a loss. KNOWN: the ring had packet SEQUENCE, or an earlier one,
 	 * when it was attached for the first time. If not, nobody knows how many of the lost packets passed before that, so the
-	 * gap says at least one.
+	 * gap says at least one. PASSED: the ring was past its first lap then, so one that is in its first lap was initialised
+	 * again.
 	 */
-	bool unseen, known;
+	bool unseen, known, passed;
 };
 #define RING_SUMMED_MAX 128u
 
