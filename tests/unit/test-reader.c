@@ -162,7 +162,7 @@ static void test_commits_noted(void)
 		return;
 	fixture_put(&f, 1, "web", "running", 5);
 	snprintf(path, sizeof(path), "%s/archive/trace.db", f.state);
-	if (CHECK_EQ_INT(database_read_open(&db, path, 9, &file), 0)) {
+	if (CHECK_EQ_INT(database_read_open(&db, path, (int)fixture_number(&f, "PRAGMA user_version"), &file), 0)) {
 		CHECK(!database_commits_hold(&c, db));
 		database_commits_begin(&c, db);
 		database_commits_note(&c, 7);
