@@ -5,19 +5,46 @@
  * crashes alone archives nothing else. Those that were copied before it began are of another policy, and stay.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 
+#include "log.h"
+#include "row-sums.h"
 #include "writer-state.h"
 
 struct unread {
 	int64_t capture, run;
 	uint64_t real, mono;
-	bool is_changed; /* somebody has pinned, noted or marked it */
-	char reason[32]; /* of the end of its run */
+	bool is_changed;	   /* somebody has pinned, noted or marked it */
+	bool is_whole;		   /* nothing of it was damaged, so its stamp is right */
+	char reason[32];	   /* of the end of its run */
+	enum deletion_reason told; /* why it is deleted */
+	unsigned left;		   /* packets that may be deleted yet */
 };
 
-/* Fill *U for CAPTURE. Return 0, ARCHIVE_E_ABSENT if it is not of the kind or its run goes on, or an error. */
-static int find(struct archive_writer *w, int64_t capture, struct unread *u)
+/* ---- what is believed ------------------------------------------------------------------------ */
+
+/* Return 0 if row ID of TABLE agrees with its checksum. Else declare it, and return ARCHIVE_E_DAMAGED, or an error. */
+static int check(struct archive_writer *w, const char *table, int64_t id)
+{
+	bool is_damaged;
+	int r = row_sums_check_row(w, table, id, &is_damaged);
+
+	return r ? r : is_damaged ? ARCHIVE_E_DAMAGED : 0;
+}
+
+/* Return whether the current row of S, a statement of ranges, agrees with its checksum. */
+static bool range_holds(sqlite3_stmt *s)
+{
+	struct checksum_row row = {.n = 7};
+
+	for (int i = 0; i < 7; i++)
+		row.numbers[i] = sqlite3_column_int64(s, i);
+	return checksum_holds(s, 7, sqlite3_column_int(s, 8) != 0, &row);
+}
+
+/* Fill *U of CAPTURE by its rows. Return as find(). */
+static int read_rows(struct archive_writer *w, int64_t capture, struct unread *u)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&w->store.statements, STATEMENT_UNREAD, VALUES(capture), &s);
@@ -31,10 +58,28 @@ static int find(struct archive_writer *w, int64_t capture, struct unread *u)
 			     .run = sqlite3_column_int64(s, 0),
 			     .real = column_u64(s, 1),
 			     .mono = column_u64(s, 2),
-			     .is_changed = sqlite3_column_int(s, 3) != 0};
+			     .is_changed = sqlite3_column_int(s, 3) != 0,
+			     .is_whole = sqlite3_column_int(s, 5) != 0,
+			     .told = DELETION_POLICY,
+			     .left = UINT_MAX};
 	snprintf(u->reason, sizeof(u->reason), "%s", column_string(s, 4));
 	return 0;
 }
+
+/*
+ * Fill *U for CAPTURE. Return 0; ARCHIVE_E_ABSENT if it is not of the kind or its run goes on; ARCHIVE_E_DAMAGED if its row or
+ * that of its run was damaged, and is declared now: another call finds it; or an error.
+ */
+static int find(struct archive_writer *w, int64_t capture, struct unread *u)
+{
+	int r = check(w, "captures", capture);
+
+	if (r == 0)
+		r = read_rows(w, capture, u);
+	return r ? r : check(w, "runs", u->run);
+}
+
+/* ---- what becomes of it ---------------------------------------------------------------------- */
 
 /* Give the capture of U the kind KIND. It is complete, and is sent now if captures are. */
 static int settle(struct archive_writer *w, const struct unread *u, const char *kind)
@@ -56,7 +101,7 @@ static int settle(struct archive_writer *w, const struct unread *u, const char *
 }
 
 /* Delete packet SEQUENCE, unless it was copied before the capture of U. Add to *DELETION, and to *COMPLETE. */
-static int drop_packet(struct archive_writer *w, const struct unread *u, int64_t stream, int64_t sequence,
+static int drop_packet(struct archive_writer *w, struct unread *u, int64_t stream, int64_t sequence,
 		       struct deletion *deletion, int64_t *complete)
 {
 	struct archive_end end;
@@ -68,20 +113,21 @@ static int drop_packet(struct archive_writer *w, const struct unread *u, int64_t
 	r = packet_delete(w, stream, sequence, &bytes, complete);
 	if (r != 0)
 		return r;
+	u->left--;
 	deletion->packets++;
 	deletion->bytes += (uint64_t)bytes;
 	return outbox_lose_packet(w, stream, (uint64_t)sequence, end.real, (uint64_t)bytes);
 }
 
 /* Delete the packets of STREAM from FIRST to LAST that were copied for the capture of U alone. */
-static int drop_packets(struct archive_writer *w, const struct unread *u, int64_t stream, int64_t first, int64_t last)
+static int drop_packets(struct archive_writer *w, struct unread *u, int64_t stream, int64_t first, int64_t last)
 {
-	struct deletion deletion = {.reason = DELETION_POLICY};
+	struct deletion deletion = {.reason = u->told};
 	int64_t sequence, complete = 0;
 	bool is_none = false;
 	int r = 0;
 
-	while (first <= last) {
+	while (first <= last && u->left) {
 		r = statement_number(&w->store.statements, STATEMENT_UNREAD_PACKET,
 				     VALUES(u->capture, stream, first, last), &sequence, &is_none);
 		if (r != 0 || is_none)
@@ -100,8 +146,38 @@ static int drop_packets(struct archive_writer *w, const struct unread *u, int64_
 	return r ? r : WRITER_RUN(w, STATEMENT_DROP_GAPS, stream, INT64_MAX);
 }
 
-/* Delete the capture of U, which is no crash; or keep it, if somebody has changed it. */
-static int drop(struct archive_writer *w, const struct unread *u)
+/*
+ * Set *HOLDS to whether the ranges that other captures have of STREAM agree with their checksums. If one does not, any packet may be
+ * in it.
+ */
+static int check_others(struct archive_writer *w, const struct unread *u, int64_t stream, bool *holds)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, STATEMENT_UNREAD_OTHERS, VALUES(u->capture, stream), &s);
+
+	*holds = true;
+	while (s && *holds && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
+		*holds = range_holds(s);
+	return r == STATEMENT_ROW ? 0 : r;
+}
+
+/* Delete the packets of the current row of S, a range of the capture of U. Nothing is deleted for a damaged range or capture. */
+static int drop_range(struct archive_writer *w, struct unread *u, sqlite3_stmt *s)
+{
+	const int64_t stream = sqlite3_column_int64(s, 1);
+	bool holds = u->is_whole && range_holds(s);
+	int r = holds ? check_others(w, u, stream, &holds) : 0;
+
+	if (r != 0 || !holds)
+		return r;
+	return drop_packets(w, u, stream, sqlite3_column_int64(s, 2), sqlite3_column_int64(s, 3));
+}
+
+/*
+ * Delete the capture of U, which is no crash; or keep it, if somebody has changed it. It stays, too, if it has more packets than may be
+ * deleted.
+ */
+static int drop(struct archive_writer *w, struct unread *u)
 {
 	int r = 0;
 
@@ -112,47 +188,81 @@ static int drop(struct archive_writer *w, const struct unread *u)
 
 		r = statement_get(&w->store.statements, STATEMENT_UNREAD_RANGES, VALUES(u->capture), &s);
 		while (s && r == 0 && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
-			r = drop_packets(w, u, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1),
-					 sqlite3_column_int64(s, 2));
+			r = drop_range(w, u, s);
 	}
-	return r ? r : capture_delete(w, u->capture, DELETION_POLICY);
+	return r || !u->left ? r : capture_delete(w, u->capture, u->told);
 }
 
-int archive_writer_judge(struct archive_writer *w, int64_t capture, bool crashed)
+static int decide(struct archive_writer *w, struct unread *u, bool crashed)
 {
-	struct unread u;
 	bool is_mine;
 	int r = writer_enter(w, &is_mine);
 
 	if (r != 0)
 		return r;
-	r = find(w, capture, &u);
-	if (r == 0)
-		r = crashed ? settle(w, &u, "crash") : drop(w, &u);
+	r = crashed ? settle(w, u, "crash") : drop(w, u);
 	if (r == 0 && crashed)
-		r = WRITER_RUN(w, STATEMENT_RUN_CRASHED, u.run);
+		r = WRITER_RUN(w, STATEMENT_RUN_CRASHED, u->run);
 	return writer_leave(w, is_mine, r);
 }
 
-int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, unsigned limit, unsigned *dropped)
+/* Log once that CAPTURE cannot be decided on, if R says that SQLite failed at it. Return R. */
+static int tell(struct archive_writer *w, int64_t capture, int r)
 {
-	bool is_mine, is_none = false;
-	int64_t capture;
-	struct unread u;
-	int r = writer_enter(w, &is_mine);
-
-	*dropped = 0;
-	if (r != 0)
+	if (r != -EBADMSG || capture <= w->unread_told)
 		return r;
-	while (r == 0 && *dropped < limit) {
-		r = statement_number(&w->store.statements, STATEMENT_UNREAD_OLD, VALUES((int64_t)before_age), &capture,
-				     &is_none);
+	w->unread_told = capture;
+	log_error("A capture of the kind unread cannot be decided on, because the archive's file is damaged; mprofd "
+		  "--fsck "
+		  "saves what is whole: capture=%lld",
+		  (long long)capture);
+	return r;
+}
+
+int archive_writer_judge(struct archive_writer *w, int64_t capture, bool crashed)
+{
+	struct unread u;
+	int r = find(w, capture, &u);
+
+	return tell(w, capture, r ? r : decide(w, &u, crashed));
+}
+
+bool unread_is_passed(int r)
+{
+	return r == -EBADMSG || r == ARCHIVE_E_DAMAGED || r == ARCHIVE_E_ABSENT;
+}
+
+int unread_make_room(struct archive_writer *w, int64_t capture, enum deletion_reason reason, unsigned *left)
+{
+	struct unread u;
+	int r = find(w, capture, &u);
+
+	if (r == 0) {
+		u.told = reason;
+		u.left = *left;
+		r = decide(w, &u, false);
+	}
+	*left = r ? *left - 1 : u.left;
+	return tell(w, capture, r);
+}
+
+int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, unsigned limit, int64_t *after,
+			       unsigned *dropped)
+{
+	*dropped = 0;
+	for (unsigned i = 0; i < limit; i++) {
+		bool is_none;
+		int64_t capture;
+		int r = statement_number(&w->store.statements, STATEMENT_UNREAD_OLD,
+					 VALUES((int64_t)before_age, *after), &capture, &is_none);
+
+		*after = r || is_none ? 0 : capture;
 		if (r != 0 || is_none)
-			break;
-		r = find(w, capture, &u);
-		if (r == 0)
-			r = drop(w, &u);
+			return r;
+		r = archive_writer_judge(w, capture, false);
+		if (r != 0 && !unread_is_passed(r))
+			return r;
 		*dropped += r == 0;
 	}
-	return writer_leave(w, is_mine, r);
+	return 0;
 }

@@ -47,6 +47,7 @@ struct archive_writer {
 	struct deletion_tally deletions;      /* committed, and not taken yet */
 	archive_send_call *send;	      /* see archive_writer_send(); NULL = the outbox is off */
 	const void *send_context;
+	int64_t unread_told; /* the newest capture of the kind `unread` of which the log says that it cannot be decided on */
 };
 
 /* Run the statement WHICH with the integers that follow. */
@@ -154,6 +155,14 @@ int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool
 int lists_check(struct archive_writer *w);
 /* Delete a capture with its ranges and tails. Return as archive_writer_delete_capture(). */
 int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason reason);
+/*
+ * Delete a capture of the kind `unread`, for REASON (unread.c), and the packets that were copied for it alone: at most *LEFT of
+ * them, and *LEFT becomes what is left of that. If it is 0, the capture may be there yet, with the other packets. On an
+ * error 1 is subtracted. Needs no transaction. Return as archive_writer_judge().
+ */
+int unread_make_room(struct archive_writer *w, int64_t capture, enum deletion_reason reason, unsigned *left);
+/* Return whether the error R is of one capture of this kind alone, so that the next one is tried. */
+bool unread_is_passed(int r);
 /*
  * Set *END to the last proven byte of a packet, and when it was copied (quota.c); zeroed if none is proven. A damaged
  * row tells the time that it has, right or wrong.

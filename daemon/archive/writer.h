@@ -100,14 +100,18 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
 /*
  * Decide on a capture of the kind `unread` whose run has ended. CRASHED: it and its run become a crash. Else it is
  * deleted, with the packets that were copied for it alone; if somebody has changed it, it gets the reason of its run as
- * its kind. ARCHIVE_E_ABSENT: there is no such capture of this kind. Needs no transaction.
+ * its kind. Packets of a damaged range stay. ARCHIVE_E_ABSENT: there is no such capture of this kind. ARCHIVE_E_DAMAGED: its row, or
+ * that of its run, was damaged, and is declared now; another call decides. -EBADMSG: the file is damaged at it; the log
+ * says so once. Needs no transaction.
  */
 int archive_writer_judge(struct archive_writer *w, int64_t capture, bool crashed);
 /*
- * Decide that captures of the kind `unread` that are older than BEFORE_AGE (age.h) are no crashes: at most LIMIT of
- * them, the oldest. *DROPPED is their number. Needs no transaction.
+ * Decide that captures of the kind `unread` that are older than BEFORE_AGE (age.h) are no crashes. Try at most LIMIT of them, the
+ * oldest with identifiers above *AFTER, and set that to the last one; to 0 behind the newest. *DROPPED is the number of those that were
+ * decided on; damaged ones are passed over. Needs no transaction.
  */
-int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, unsigned limit, unsigned *dropped);
+int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, unsigned limit, int64_t *after,
+			       unsigned *dropped);
 
 /*
  * Check damage that a reader has reported. CAPTURE 0: bytes of packet SEQUENCE are damaged, or

@@ -197,15 +197,6 @@ static int send_again(struct commit_thread *t, const struct item *item)
 	return archive_writer_send_packets_again(t->w, item->again.stream, item->again.first, item->again.last);
 }
 
-static int judge_capture(struct commit_thread *t, const struct item *item)
-{
-	int r = archive_writer_judge(t->w, item->verdict.capture, item->verdict.crashed);
-
-	if (r == 0)
-		retention_has_reader(&t->retention);
-	return r;
-}
-
 static int write_row(struct commit_thread *t, const struct item *item)
 {
 	switch (item->kind) {
@@ -225,8 +216,6 @@ static int write_row(struct commit_thread *t, const struct item *item)
 		return change_capture(t, item);
 	case ITEM_DELETE:
 		return archive_writer_delete_capture(t->w, item->patch.capture);
-	case ITEM_JUDGE:
-		return judge_capture(t, item);
 	case ITEM_FINISH:
 		return archive_writer_finish_capture(t->w, item->patch.capture);
 	case ITEM_SENT:
@@ -235,6 +224,7 @@ static int write_row(struct commit_thread *t, const struct item *item)
 		return send_again(t, item);
 	case ITEM_CHUNK:
 	case ITEM_DAMAGE:
+	case ITEM_JUDGE:
 	case ITEM_MARK:
 		break;
 	}
@@ -249,7 +239,8 @@ static int write_item(struct commit_thread *t, const struct item *item)
 		return write_chunk(t, item);
 	if (item->kind == ITEM_MARK) /* it has nothing to write */
 		return 0;
-	if (item->kind == ITEM_DAMAGE) /* repair_all() handles it in a transaction of its own */
+	if (item->kind == ITEM_DAMAGE ||
+	    item->kind == ITEM_JUDGE) /* repair_all() and judge_all() have transactions of their own */
 		return 0;
 	r = row_write(t);
 	if (r == 0)
@@ -393,6 +384,25 @@ static void tell_damage(struct commit_thread *t)
 	pthread_mutex_unlock(&t->mutex);
 }
 
+/*
+ * Decide on the captures of the kind `unread` among ITEMS, whose rows are in the archive. Each has a transaction of its
+ * own: where the archive's file is damaged, SQLite fails at one capture, and the archive must go on.
+ */
+static void judge_all(struct commit_thread *t, struct item **items, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
+		if (items[i]->kind != ITEM_JUDGE)
+			continue;
+		r = archive_writer_judge(t->w, items[i]->verdict.capture, items[i]->verdict.crashed);
+		if (r == 0)
+			retention_has_reader(&t->retention);
+		if (items[i]->result)
+			*items[i]->result = r == 0 || r == ARCHIVE_E_ABSENT ? r : ARCHIVE_E_DAMAGED;
+	}
+}
+
 static int flush_once(struct commit_thread *t, struct item **items, size_t n)
 {
 	uint64_t began = clock_mono();
@@ -406,6 +416,7 @@ static int flush_once(struct commit_thread *t, struct item **items, size_t n)
 	r = transact(t, items, n);
 	if (r != 0)
 		return r;
+	judge_all(t, items, n);
 	set_archiving(t, true, "");
 	tell_damage(t);
 	committed(t, items, n, clock_mono() - began);

@@ -120,6 +120,10 @@ static void order_answer(struct control *control, const struct order *order)
 		control_error(control->server, order->asker, 412, "somebody else has changed the capture");
 		return;
 	}
+	if (order->result) {
+		control_error(control->server, order->asker, 503, "the capture cannot be decided on now; see the log");
+		return;
+	}
 	w = control_answer(control->server, order->asker);
 	if (order->capture)
 		message_add_number(&w, "capture", (uint64_t)order->capture);

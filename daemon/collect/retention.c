@@ -200,7 +200,8 @@ static bool drop_unread(struct retention *retention)
 	unsigned dropped = 0;
 
 	/* age_before() takes 0 for no limit. */
-	if (archive_writer_drop_unread(retention->w, before(retention, keep ? keep : 1), DROP_MOST, &dropped) != 0)
+	if (archive_writer_drop_unread(retention->w, before(retention, keep ? keep : 1), DROP_MOST, &retention->unread,
+				       &dropped) != 0)
 		return false;
 	if (dropped && keep && !retention->told_unread) {
 		log_warning(

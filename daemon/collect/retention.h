@@ -29,7 +29,8 @@ struct retention {
 	bool scarce;		/* there is less free space than the configuration wants */
 	uint64_t blocked_since; /* since when readers delay deletion, CLOCK_MONOTONIC ns; 0 = none does */
 	uint64_t empty_since;	/* since when there has been no room and nothing to delete, CLOCK_MONOTONIC ns */
-	bool told_unread;	/* the log says that captures waited for a reader in vain */
+	int64_t unread; /* the last capture of the kind `unread` that was tried by its age; 0 = begin with the oldest */
+	bool told_unread; /* the log says that captures waited for a reader in vain */
 };
 
 /* Initialise RETENTION with the guests that the archive has. W and CONFIG are borrowed. */

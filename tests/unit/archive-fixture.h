@@ -175,6 +175,27 @@ __attribute__((format(printf, 2, 3))) static inline int64_t fixture_number(const
 	return value;
 }
 
+/* Run SQL, which changes the columns of INDEX of TABLE, as a disk changes them: the index stays as it was. */
+static inline void fixture_change_table(const struct fixture *f, const char *table, const char *index, const char *sql)
+{
+	sqlite3 *db = fixture_database(f);
+	char all[1024];
+
+	snprintf(all, sizeof(all),
+		 "PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON;"
+		 "CREATE TEMP TABLE kept AS SELECT rowid AS n, * FROM main.sqlite_schema WHERE name IN ('%s', '%s');"
+		 "DELETE FROM main.sqlite_schema WHERE name = '%s';"
+		 "UPDATE main.sqlite_schema SET sql = replace(sql, 'UNIQUE (run, number)', 'CHECK (1)') WHERE name = "
+		 "'%s';"
+		 "PRAGMA writable_schema = RESET; %s; PRAGMA writable_schema = ON;"
+		 "INSERT OR REPLACE INTO main.sqlite_schema (rowid, type, name, tbl_name, rootpage, sql) SELECT * FROM "
+		 "kept;"
+		 "PRAGMA writable_schema = RESET",
+		 table, index, index, table, sql);
+	CHECK_EQ_INT(sqlite3_exec(db, all, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
 static inline bool fixture_integrity(const struct fixture *f)
 {
 	sqlite3 *db = fixture_database(f);

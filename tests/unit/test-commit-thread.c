@@ -382,6 +382,47 @@ static void test_reports(void)
 	world_deinit(&w);
 }
 
+/* Verdicts on two captures of the kind `unread`. The file is damaged at the first one: that verdict fails alone. */
+static void test_verdicts(void)
+{
+	struct archive_capture capture = {.run = 41, .kind = ARCHIVE_UNREAD, .real = clock_real()};
+	static const uint8_t data[100] = {1};
+	const struct archive_piece tail = {
+		.stream = STREAM, .offset = 530, .length = sizeof(data), .packet_bytes = 4096, .data = data};
+	int results[2] = {7, 7};
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	CHECK_EQ_INT(fixture_put(&w.f, 41, "web", "ended", STREAM), 0);
+	CHECK_EQ_INT(archive_writer_begin(w.f.w), 0);
+	for (capture.id = 9; capture.id < 11; capture.id++) {
+		const struct archive_capture_stream range = {capture.id, STREAM, 0, 0, 530, 0};
+
+		CHECK_EQ_INT(archive_writer_put_capture(w.f.w, &capture), 0);
+		CHECK_EQ_INT(archive_writer_tail(w.f.w, capture.id, &tail), 0);
+		CHECK_EQ_INT(archive_writer_put_capture_stream(w.f.w, &range), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(w.f.w), 0);
+	fixture_change_table(&w.f, "tails", "tails_by_capture", "UPDATE tails SET id = id + 1000 WHERE capture = 9");
+	fixture_reopen(&w.f);
+	for (int i = 0; i < 2; i++) {
+		struct item *item = queue_item(w.queue, NULL, ITEM_JUDGE, 0, false);
+
+		item->verdict.capture = 9 + i;
+		item->urgent = true;
+		item->result = &results[i];
+		queue_push(w.queue, item);
+	}
+	world_start(&w);
+	world_wait(&w, 1);
+	CHECK_EQ_INT(results[0], ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(results[1], 0);
+	world_stop(&w);
+	CHECK_EQ_INT(ask(&w, "SELECT sum(id) FROM captures"), 9);
+	world_deinit(&w);
+}
+
 /*
  * An urgent item is committed at once. A mark is reported as committed after the items before it,
  * and makes no commit of its own.
@@ -445,6 +486,7 @@ int main(void)
 	CHECK_RUN(test_run_of_one_flush);
 	CHECK_RUN(test_orphan);
 	CHECK_RUN(test_reports);
+	CHECK_RUN(test_verdicts);
 	CHECK_RUN(test_when);
 	CHECK_RUN(test_scarce);
 	return check_done();

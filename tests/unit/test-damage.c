@@ -725,22 +725,6 @@ static void test_rows_read(void)
 	fixture_deinit(&f);
 }
 
-/* Run SQL, which changes the columns of INDEX of TABLE, as a disk changes them: the index stays as it was. */
-static void change_without_index(const struct fixture *f, const char *table, const char *index, const char *sql)
-{
-	change(f,
-	       "PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON;"
-	       "CREATE TEMP TABLE kept AS SELECT rowid AS n, * FROM main.sqlite_schema WHERE name IN ('%s', '%s');"
-	       "DELETE FROM main.sqlite_schema WHERE name = '%s';"
-	       "UPDATE main.sqlite_schema SET sql = replace(sql, 'UNIQUE (run, number)', 'CHECK (1)') WHERE name = "
-	       "'%s';"
-	       "PRAGMA writable_schema = RESET; %s; PRAGMA writable_schema = ON;"
-	       "INSERT OR REPLACE INTO main.sqlite_schema (rowid, type, name, tbl_name, rootpage, sql) SELECT * FROM "
-	       "kept;"
-	       "PRAGMA writable_schema = RESET",
-	       table, index, index, table, sql);
-}
-
 /*
  * A column of an index is damaged in the table alone. The row is declared. A capture and a stream get each other's run; what has
  * neither keeps no text that another guest's readers would see.
@@ -777,7 +761,7 @@ static void test_rows_of_runs(void)
 	fixture_reopen(&f); /* the contexts get checksums */
 	CHECK_EQ_INT(row_sums_check(f.w), 0);
 	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 0);
-	change_without_index(&f, "captures", "captures_by_run", "UPDATE captures SET run = 77 WHERE id IN (9, 10)");
+	fixture_change_table(&f, "captures", "captures_by_run", "UPDATE captures SET run = 77 WHERE id IN (9, 10)");
 	fixture_reopen(&f);
 	CHECK_EQ_INT(row_sums_check(f.w), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT run FROM captures WHERE id = 9"), 1);
@@ -787,18 +771,18 @@ static void test_rows_of_runs(void)
 					"AND context IS NULL"),
 		     1);
 	CHECK_EQ_INT(fixture_number(&f, texts, 11), 1);
-	change_without_index(&f, "streams", "sqlite_autoindex_streams_1", "UPDATE streams SET run = 77 WHERE id = 1");
+	fixture_change_table(&f, "streams", "sqlite_autoindex_streams_1", "UPDATE streams SET run = 77 WHERE id = 1");
 	fixture_reopen(&f);
 	CHECK_EQ_INT(row_sums_check(f.w), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT run FROM streams WHERE id = 1"), 1);
 	CHECK_EQ_INT(
 		fixture_number(&f, "SELECT count(*) FROM streams INDEXED BY sqlite_autoindex_streams_1 WHERE run = 1"),
 		1);
-	change_without_index(&f, "runs", "runs_by_name", "UPDATE runs SET name = 'wec'");
+	fixture_change_table(&f, "runs", "runs_by_name", "UPDATE runs SET name = 'wec'");
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
-	change_without_index(&f, "gaps", "gaps_by_position", "UPDATE gaps SET after_sequence = 80");
+	fixture_change_table(&f, "gaps", "gaps_by_position", "UPDATE gaps SET after_sequence = 80");
 	fixture_reopen(&f);
 	CHECK_EQ_INT(row_sums_check(f.w), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs WHERE name = 'saved-1'"), 1);
@@ -825,7 +809,7 @@ static void test_entries(void)
 
 	if (!archive_make(&f) || !CHECK_EQ_INT(reader_new(&r, f.state), 0))
 		return;
-	change_without_index(&f, "chunks", "chunks_by_position", "UPDATE chunks SET id = id + 1000 WHERE offset = 530");
+	fixture_change_table(&f, "chunks", "chunks_by_position", "UPDATE chunks SET id = id + 1000 WHERE offset = 530");
 	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 530, 0, PIECE_DECODED, out, &piece), -EBADMSG);
 	fixture_reopen(&f);
 	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
@@ -838,7 +822,7 @@ static void test_entries(void)
 	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 30, 0, PIECE_DECODED, out, &piece), 0);
 	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 530, 0, PIECE_DECODED, out, &piece), ARCHIVE_E_ABSENT);
 
-	change_without_index(&f, "tails", "tails_by_capture", "UPDATE tails SET id = id + 1000 WHERE sequence = 5");
+	fixture_change_table(&f, "tails", "tails_by_capture", "UPDATE tails SET id = id + 1000 WHERE sequence = 5");
 	fixture_reopen(&f);
 	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 5, 9, &damaged), 0);
 	CHECK(damaged);
@@ -846,7 +830,7 @@ static void test_entries(void)
 	CHECK_EQ_INT(reader_piece(r, TAIL, 5, 30, 0, PIECE_DECODED, out, &piece), ARCHIVE_E_ABSENT);
 
 	change(&f, "UPDATE chunks SET sequence = 40 WHERE sequence = 3");
-	change_without_index(&f, "chunks", "chunks_by_position", "UPDATE chunks SET sequence = 3 WHERE sequence = 40");
+	fixture_change_table(&f, "chunks", "chunks_by_position", "UPDATE chunks SET sequence = 3 WHERE sequence = 40");
 	fixture_reopen(&f);
 	CHECK_EQ_INT(reader_piece(r, CHUNKS, 40, 30, 0, PIECE_DECODED, out, &piece), ARCHIVE_E_DAMAGED);
 	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 40, 0, &damaged), 0);
@@ -857,7 +841,7 @@ static void test_entries(void)
 	CHECK(!damaged);
 
 	/* Old packets are deleted as ever. */
-	change_without_index(&f, "chunks", "chunks_by_position", "UPDATE chunks SET id = id + 2000 WHERE sequence = 3");
+	fixture_change_table(&f, "chunks", "chunks_by_position", "UPDATE chunks SET id = id + 2000 WHERE sequence = 3");
 	fixture_reopen(&f);
 	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks INDEXED BY chunks_by_position WHERE stream = 1"),

@@ -2,6 +2,8 @@
  * Captures of the kind `unread`: the verdict of the reader, or time, makes a crash of one, or takes it away with the packets
  * that were copied for it alone.
  */
+#include <errno.h>
+
 #include "archive-fixture.h"
 #include "deletion.h"
 #include "outbox.h"
@@ -214,27 +216,102 @@ static void test_others(void)
 static void test_age(void)
 {
 	struct fixture f;
+	int64_t after = 0;
 	unsigned dropped;
 
 	if (!begin(&f, "ended"))
 		return;
 	CHECK_EQ_INT(put_capture(&f, 10, 5, 5, 5, ARCHIVE_UNREAD), 0);
-	CHECK_EQ_INT(archive_writer_drop_unread(f.w, 0, 8, &dropped), 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, 0, 8, &after, &dropped), 0);
 	CHECK_EQ_UINT(dropped, 0);
-	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 1, &dropped), 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 1, &after, &dropped), 0);
 	CHECK_EQ_UINT(dropped, 1);
 	CHECK(!is_kind(&f, 9, "unread") && is_kind(&f, 10, "unread"));
 	CHECK_EQ_INT(packets(&f), 0x33);
-	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &dropped), 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
 	CHECK_EQ_UINT(dropped, 1);
 	CHECK_EQ_INT(packets(&f), 0x13);
 	CHECK(is_kind(&f, 8, "manual"));
-	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &dropped), 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
 	CHECK_EQ_UINT(dropped, 0);
 	end(&f);
 }
 
-/* Quotas take an unread capture as any other. */
+/*
+ * A row that does not agree with its checksum is not believed. It is declared, and the next verdict deletes the capture, but no packet: a
+ * false stamp would take packets that were copied before it.
+ */
+static void test_damaged_rows(void)
+{
+	static const char *const bad[] = {
+		"UPDATE captures SET mono = 0 WHERE id = 9 RETURNING 1",
+		"UPDATE captures SET mono = 1 << 60 WHERE id = 9 RETURNING 1",
+		"UPDATE runs SET reason = 'reboox' WHERE id = 1 RETURNING 1",
+	};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct fixture f;
+
+		if (!begin(&f, "ended"))
+			return;
+		CHECK_EQ_INT(fixture_number(&f, "%s", bad[i]), 1);
+		CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), ARCHIVE_E_DAMAGED);
+		CHECK(is_kind(&f, 9, "unread"));
+		CHECK_EQ_INT(packets(&f), 0x3f);
+		CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 1);
+		CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), 0);
+		CHECK(!is_kind(&f, 9, "unread"));
+		CHECK_EQ_INT(packets(&f), i < 2 ? 0x3f : 0x13);
+		end(&f);
+	}
+}
+
+/* Nothing is deleted by a damaged range: neither by one of the capture, nor if one of another capture may have the packet. */
+static void test_damaged_ranges(void)
+{
+	static const char *const bad[] = {
+		"UPDATE capture_streams SET last_sequence = 4 WHERE capture = 9 RETURNING 1",
+		"UPDATE capture_streams SET first_sequence = 0, last_sequence = 0 WHERE capture = 8 RETURNING 1",
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct fixture f;
+
+		if (!begin(&f, "ended"))
+			return;
+		CHECK_EQ_INT(fixture_number(&f, "%s", bad[i]), 1);
+		CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), 0);
+		CHECK(!is_kind(&f, 9, "unread") && is_kind(&f, 8, "manual"));
+		CHECK_EQ_INT(packets(&f), 0x3f);
+		end(&f);
+	}
+}
+
+/* A capture at which the file is damaged does not keep those behind it. */
+static void test_damaged_file(void)
+{
+	struct fixture f;
+	int64_t after = 0;
+	unsigned dropped;
+
+	if (!begin(&f, "ended"))
+		return;
+	CHECK_EQ_INT(put_capture(&f, 10, 5, 5, 5, ARCHIVE_UNREAD), 0);
+	fixture_change_table(&f, "tails", "tails_by_capture", "UPDATE tails SET id = id + 1000 WHERE capture = 9");
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), -EBADMSG);
+	CHECK_EQ_INT(packets(&f), 0x3f);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 1, &after, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 1);
+	CHECK(is_kind(&f, 9, "unread") && !is_kind(&f, 10, "unread"));
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 0);
+	fixture_deinit(&f);
+}
+
+/* Quotas take an unread capture as any other, if nothing else is left. */
 static void test_quota(void)
 {
 	struct fixture f;
@@ -256,6 +333,9 @@ int main(void)
 	CHECK_RUN(test_changed);
 	CHECK_RUN(test_others);
 	CHECK_RUN(test_age);
+	CHECK_RUN(test_damaged_rows);
+	CHECK_RUN(test_damaged_ranges);
+	CHECK_RUN(test_damaged_file);
 	CHECK_RUN(test_quota);
 	return check_done();
 }
