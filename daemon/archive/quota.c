@@ -356,12 +356,64 @@ static int tidy(struct enforcement *e)
 	return r ? r : delete_empty_runs(e);
 }
 
+/* ---- captures that the reader has not looked at ---------------------------------------------- */
+
+/* Find the oldest capture of the kind `unread` above *CAPTURE that nobody has changed. */
+static int next_unread(const struct enforcement *e, int64_t *capture, bool *is_none)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = guest_statement(e, STATEMENT_GUEST_UNREAD, STATEMENT_ALL_UNREAD, &s);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 2, *capture);
+	r = statement_step(&e->w->store.statements, s);
+	*is_none = r != STATEMENT_ROW;
+	if (r != STATEMENT_ROW)
+		return r;
+	*capture = sqlite3_column_int64(s, 0);
+	return 0;
+}
+
+/*
+ * While the limit of bytes is exceeded, delete the oldest captures of the kind `unread`, up to LIMIT packets; for room on the disk one
+ * capture. Most of them are no crashes, and none pushes a crash out. Each has a transaction of its own, and one that
+ * SQLite fails at is passed over. *MORE: more may have to be deleted, and the next call finds out.
+ */
+static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
+{
+	const bool is_for_disk = e->excess == DELETION_DISK;
+	int64_t capture = 0;
+	bool is_none, is_some = false;
+
+	for (unsigned left = limit; left && e->held > e->bytes && !(is_for_disk && is_some);) {
+		const unsigned before = left;
+		int r = next_unread(e, &capture, &is_none);
+
+		if (r != 0 || is_none)
+			return r;
+		r = unread_make_room(e->w, capture, e->excess, &left);
+		if (r == ARCHIVE_E_DAMAGED && left) /* it is declared now, and can be deleted */
+			r = unread_make_room(e->w, capture, e->excess, &left);
+		if (r != 0 && !unread_is_passed(r))
+			return r;
+		if (r == 0 && left == before) /* it had no packets of its own */
+			left--;
+		is_some |= r == 0;
+		recount(e);
+	}
+	*more = is_some && e->held > e->bytes;
+	return 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
 static int enforce(struct enforcement *e, unsigned limit, bool *more)
 {
-	int r = list_streams(e);
+	int r = 0;
 
 	*more = false;
-	if (r == 0 && (e->before_age || (e->bytes && e->held > e->bytes))) {
+	if (e->before_age || (e->bytes && e->held > e->bytes)) {
 		for (size_t i = 0; i < e->n_heads && r == 0; i++)
 			r = find_head(e, &e->heads[i], INT64_MIN);
 		if (r == 0)
@@ -375,18 +427,19 @@ static int enforce(struct enforcement *e, unsigned limit, bool *more)
 	return r ? r : tidy(e);
 }
 
-/* Enforce E in a transaction, and free its heads. */
+/* Enforce E in a transaction, behind captures of the kind `unread`, and free its heads. */
 static int enforce_all(struct enforcement *e, unsigned limit, bool *more)
 {
 	bool is_mine;
-	int r = writer_enter(e->w, &is_mine);
+	int r = list_streams(e);
 
 	*more = false;
-	if (r != 0)
-		return r;
-	r = enforce(e, limit, more);
+	if (r == 0 && e->bytes)
+		r = drop_unread(e, limit, more);
+	if (r == 0 && !*more && (r = writer_enter(e->w, &is_mine)) == 0)
+		r = writer_leave(e->w, is_mine, enforce(e, limit, more));
 	free(e->heads);
-	return writer_leave(e->w, is_mine, r);
+	return r;
 }
 
 int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_age,

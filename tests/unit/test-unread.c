@@ -326,6 +326,70 @@ static void test_quota(void)
 	end(&f);
 }
 
+/* Run ID of the guest NAME has ended, with one stream of 4 packets and a capture of the kind KIND. */
+static void put_run(struct fixture *f, int64_t id, const char *name, const char *kind)
+{
+	const struct archive_capture capture = {.id = id, .run = id, .kind = kind, .real = 1000, .mono = MONO};
+	const struct archive_capture_stream range = {
+		.capture = id, .stream = id, .first_sequence = 0, .last_sequence = 3, .last_offset = PACKET};
+
+	CHECK_EQ_INT(fixture_put(f, id, name, "ended", id), 0);
+	for (uint64_t i = 0; i < 4; i++)
+		CHECK_EQ_INT(fixture_packet(f, id, i, PACKET, LATE + (uint64_t)id), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+static int64_t left(const struct fixture *f)
+{
+	return fixture_number(f, "SELECT coalesce(sum(1 << id), 0) FROM captures");
+}
+
+/* Captures that the reader has not looked at push out no crash: the oldest of them go first, and of their guest alone. */
+static void test_crash_stays(void)
+{
+	const uint64_t run = 4ull * (PACKET - 30);
+	bool more = true;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	put_run(&f, 1, "shop", "crash");
+	put_run(&f, 2, "web", "crash");
+	put_run(&f, 3, "shop", ARCHIVE_UNREAD);
+	for (int64_t id = 4; id < 8; id++)
+		put_run(&f, id, "web", ARCHIVE_UNREAD);
+	/* Two packets a call: a capture goes in several. */
+	for (unsigned i = 0; i < 100 && more; i++)
+		CHECK_EQ_INT(archive_writer_enforce(f.w, "web", 3 * run, 0, 2, &more), 0);
+	CHECK(!more);
+	CHECK_EQ_INT(left(&f), 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 7);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 2"), 4);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 5); /* of the others nothing is left */
+	/* One that somebody has changed is as any other. */
+	CHECK_EQ_INT(archive_writer_change_capture(f.w,
+						   &(struct archive_capture_change){
+							   .capture = 6, .pinned = -1, .note = "look", .version = -1}),
+		     0);
+	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 4 * run, 0, 64, &more), 0);
+	CHECK_EQ_INT(left(&f), 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7);
+	/* For room on the disk one goes at a time. */
+	put_run(&f, 8, "web", ARCHIVE_UNREAD);
+	CHECK_EQ_INT(archive_writer_make_room(f.w, 64, &more), 0);
+	CHECK(more);
+	CHECK_EQ_INT(left(&f), 1 << 1 | 1 << 2 | 1 << 6 | 1 << 8);
+	CHECK_EQ_INT(archive_writer_make_room(f.w, 64, &more), 0);
+	CHECK_EQ_INT(left(&f), 1 << 1 | 1 << 2 | 1 << 6);
+	/* Then the oldest goes, as ever. */
+	CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 2 * run, 0, 64, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 1"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 2"), 4);
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_crashed);
@@ -337,5 +401,6 @@ int main(void)
 	CHECK_RUN(test_damaged_ranges);
 	CHECK_RUN(test_damaged_file);
 	CHECK_RUN(test_quota);
+	CHECK_RUN(test_crash_stays);
 	return check_done();
 }
