@@ -717,6 +717,9 @@ struct policy config_policy(const struct config *c, const char *name)
 				       (const uint8_t *)&p->values + config_keys[k].offset,
 				       config_key_policy_size(&config_keys[k]));
 	}
+	/* Its captures have all packets. Those of a capture that the reader has not looked at are sent if it becomes a crash. */
+	if (policy.mode == POLICY_ON_CRASH && policy.send == SEND_ALL)
+		policy.send = SEND_CAPTURES;
 	return policy;
 }
 

@@ -43,7 +43,7 @@ struct policy {
 	uint64_t age_ns;	       /* age at which content is deleted; 0 = no limit; default 30 days */
 	enum policy_memtrace memtrace; /* default automatic */
 	bool vcpu;		       /* record when the guest's vCPUs ran; default no */
-	enum policy_send send;	       /* default nothing; of [fleet], not of [policy] */
+	enum policy_send send; /* default nothing; of [fleet], not of [policy]; SEND_ALL of no guest with on-crash */
 };
 
 enum grant_kind { GRANT_USER, GRANT_GROUP, GRANT_CERTIFICATE, GRANT_REMOTE };
@@ -150,7 +150,7 @@ uint64_t config_smallest_space(const struct config *c);
  */
 uint64_t config_keep_unread(const struct config *c);
 
-/* Return the policy for the guest NAME. */
+/* Return the policy for the guest NAME. Of one with mode = on-crash at most captures are sent: they have all that is archived. */
 struct policy config_policy(const struct config *c, const char *name);
 /* Return whether the configuration has a guest's captures or packets sent to a hub. */
 bool config_sends(const struct config *c);

@@ -2,6 +2,7 @@
  * The commit thread: the rows of a real archive that it makes of queue items, and the tickets that
  * it reports as committed.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -423,6 +424,70 @@ static void test_verdicts(void)
 	world_deinit(&w);
 }
 
+/* Push a capture of the kind `unread` of packet 0 of STREAM, whose run has ended, and the packet. */
+static void push_unread(struct world *w, int64_t id, int64_t stream)
+{
+	struct item *item;
+
+	push_chunk(w, stream, 0, HEADER, 500, true);
+	item = queue_item(w->queue, NULL, ITEM_CAPTURE, 0, false);
+	item->capture =
+		(struct archive_capture){.id = id, .run = 41, .kind = ARCHIVE_UNREAD, .real = clock_real(), .mono = 5};
+	queue_push(w->queue, item);
+	item = queue_item(w->queue, NULL, ITEM_RANGE, 0, false);
+	item->range = (struct archive_capture_stream){id, stream, 0, 0, 530, 0};
+	item->urgent = true;
+	queue_push(w->queue, item);
+}
+
+/*
+ * With mode = on-crash and send = all, nothing of a capture waits to be sent before the reader has looked. A crash is sent with its
+ * packets; of another capture nothing is, and no loss is told.
+ */
+static void test_unread_is_not_sent(void)
+{
+	int results[2] = {7, 7};
+	char path[32] = "/tmp/mprof-test-XXXXXX", error[256];
+	int fd = mkostemp(path, O_CLOEXEC);
+	struct world w;
+
+	if (!CHECK(fd >= 0) || !world_init(&w))
+		return;
+	config_deinit(&w.config);
+	CHECK(dprintf(fd, "[policy web]\nmode = on-crash\n[fleet]\nconnection = host=hub\nsend = all\n"
+			  "[archive]\nfree-space = 1M\nreserve = 0\n") > 0);
+	CHECK_EQ_INT(config_load(&w.config, path, error, sizeof(error)), 0);
+	w.config.flush_interval_ns = NS_PER_S;
+	world_start(&w);
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	push_stream(&w, STREAM + 1);
+	push_run(&w, "ended");
+	push_unread(&w, 9, STREAM);
+	push_unread(&w, 10, STREAM + 1);
+	for (uint64_t n = world_wait(&w, 1).serial; ask(&w, "SELECT count(*) FROM capture_streams") < 2; n++)
+		world_wait(&w, n + 1);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM outbox"), 0);
+	for (int i = 0; i < 2; i++) {
+		struct item *item = queue_item(w.queue, NULL, ITEM_JUDGE, 0, false);
+
+		item->verdict.capture = 9 + i;
+		item->verdict.crashed = i;
+		item->result = &results[i];
+		item->urgent = true;
+		queue_push(w.queue, item);
+	}
+	world_stop(&w);
+	CHECK(results[0] == 0 && results[1] == 0);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks WHERE stream = 71"), 0);
+	CHECK_EQ_INT(ask(&w, "SELECT sum(capture) FROM outbox WHERE kind = 'capture' AND ready = 1"), 10);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM outbox"), 1);
+	CHECK_EQ_INT(ask(&w, "SELECT packets + captures FROM outbox_sums"), 0);
+	close(fd);
+	unlink(path);
+	world_deinit(&w);
+}
+
 /*
  * An urgent item is committed at once. A mark is reported as committed after the items before it,
  * and makes no commit of its own.
@@ -487,6 +552,7 @@ int main(void)
 	CHECK_RUN(test_orphan);
 	CHECK_RUN(test_reports);
 	CHECK_RUN(test_verdicts);
+	CHECK_RUN(test_unread_is_not_sent);
 	CHECK_RUN(test_when);
 	CHECK_RUN(test_scarce);
 	return check_done();
