@@ -19,6 +19,8 @@
 #define ARCHIVE_HOLD	  "reading"  /* lock file in the archive's directory; see space.h */
 #define ARCHIVE_PIECE_MAX (1u << 20) /* uncompressed bytes of a row, at most */
 
+#define ARCHIVE_NAME_BYTES 33u /* of the archive's UUID: 32 hexadecimal digits and a NUL */
+
 /* Positive return values, which the caller must act on. Errors are -errno. */
 enum archive_condition {
 	ARCHIVE_E_FULL = 1, /* the disk is full: the whole transaction was rolled back */

@@ -413,7 +413,7 @@ int reader_waiting(struct reader *r, reader_waiting_call *call, void *context);
 /* Set *ROWS to the number of rows of the outbox that mprofd has found damaged or missing since the archive was made. */
 int reader_outbox_damaged(struct reader *r, uint64_t *rows);
 
-#define READER_ARCHIVE_BYTES 33u
+#define READER_ARCHIVE_BYTES ARCHIVE_NAME_BYTES
 /* Read the archive's UUID: 32 hexadecimal digits and a NUL. ARCHIVE_E_ABSENT: it has none. */
 int reader_archive(struct reader *r, char name[READER_ARCHIVE_BYTES]);
 

@@ -526,6 +526,20 @@ int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *str
 	return read_ids(w, run, stream, capture);
 }
 
+int archive_writer_name(struct archive_writer *w, char name[ARCHIVE_NAME_BYTES])
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, STATEMENT_READ_NAME, NO_VALUES, &s);
+
+	if (!s)
+		return r;
+	r = statement_step(&w->store.statements, s);
+	if (r != STATEMENT_ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	snprintf(name, ARCHIVE_NAME_BYTES, "%s", column_string(s, 0));
+	return 0;
+}
+
 /* ---- readers delay deletion ---- */
 
 struct store *archive_writer_store(struct archive_writer *w)

@@ -219,5 +219,10 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
  * Needs no transaction.
  */
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture);
+/*
+ * Read the archive's UUID: 32 hexadecimal digits and a NUL, cut if the row is damaged. Return 0, ARCHIVE_E_ABSENT: it has none;
+ * or an error. Needs no transaction.
+ */
+int archive_writer_name(struct archive_writer *w, char name[ARCHIVE_NAME_BYTES]);
 
 #endif

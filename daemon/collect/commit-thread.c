@@ -384,6 +384,17 @@ static void tell_damage(struct commit_thread *t)
 	pthread_mutex_unlock(&t->mutex);
 }
 
+/* Decide on the capture of ITEM, if the verdict is on this archive. Return what archive_writer_judge() returns. */
+static int judge(struct commit_thread *t, const struct item *item)
+{
+	char name[ARCHIVE_NAME_BYTES];
+	int r = *item->verdict.archive ? archive_writer_name(t->w, name) : 0;
+
+	if (r == 0 && *item->verdict.archive && strcmp(name, item->verdict.archive) != 0)
+		r = ARCHIVE_E_ABSENT;
+	return r ? r : archive_writer_judge(t->w, item->verdict.capture, item->verdict.crashed);
+}
+
 /*
  * Decide on the captures of the kind `unread` among ITEMS, whose rows are in the archive. Each has a transaction of its
  * own: where the archive's file is damaged, SQLite fails at one capture, and the archive must go on.
@@ -395,7 +406,7 @@ static void judge_all(struct commit_thread *t, struct item **items, size_t n)
 
 		if (items[i]->kind != ITEM_JUDGE)
 			continue;
-		r = archive_writer_judge(t->w, items[i]->verdict.capture, items[i]->verdict.crashed);
+		r = judge(t, items[i]);
 		if (r == 0)
 			retention_has_reader(&t->retention);
 		if (items[i]->result)

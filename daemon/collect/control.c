@@ -236,13 +236,15 @@ static void on_change(struct control *control, struct control_asker asker, const
 static void on_judge(struct control *control, struct control_asker asker, const struct message *m)
 {
 	struct collector *c = control->collector;
+	const char *archive = message_value(m, "archive");
 	uint64_t capture, crashed;
 	struct order *order;
 	struct item *item;
 
 	if (!message_number(m, "capture", &capture) || capture > INT64_MAX || !message_number(m, "crashed", &crashed) ||
-	    crashed > 1) {
-		control_error(control->server, asker, 400, "judge-capture needs capture=NUMBER and crashed=0 or 1");
+	    crashed > 1 || !archive || strlen(archive) != ARCHIVE_NAME_BYTES - 1) {
+		control_error(control->server, asker, 400,
+			      "judge-capture needs capture=NUMBER, crashed=0 or 1, and archive=UUID of 32 digits");
 		return;
 	}
 	if (c->source && c->source->takes && c->source->takes(c->source, (int64_t)capture)) {
@@ -260,6 +262,7 @@ static void on_judge(struct control *control, struct control_asker asker, const 
 	}
 	item->verdict.capture = (int64_t)capture;
 	item->verdict.crashed = crashed != 0;
+	memcpy(item->verdict.archive, archive, ARCHIVE_NAME_BYTES);
 	item->result = &order->result;
 	item->soon = true;
 	order->ticket = queue_push(c->queue, item);

@@ -102,6 +102,8 @@ struct item {
 		struct {
 			int64_t capture;
 			bool crashed; /* the main thread failed */
+			/* The name of the archive that has the capture; "" = that of this process. */
+			char archive[ARCHIVE_NAME_BYTES];
 		} verdict;
 		struct {
 			int64_t stream;

@@ -24,7 +24,7 @@ struct scene {
 	struct verdicts verdicts;
 	int listener, peer;
 	uint64_t last; /* the capture that the collector was told last */
-	char path[128], text[MESSAGE_BYTES_MAX + 1];
+	char path[128], archive[READER_ARCHIVE_BYTES], text[MESSAGE_BYTES_MAX + 1];
 };
 
 static void on_reading(void *context, int64_t capture)
@@ -102,6 +102,7 @@ static bool scene_init(struct scene *s)
 	CHECK_EQ_INT(notice_new(&s->notice, s->event, s->path, &calls, &s->verdicts), 0);
 	s->verdicts = (struct verdicts){.reader = s->reader, .readings = s->readings, .collector = s->notice};
 	CHECK_EQ_INT(reader_ready(s->reader), 0);
+	CHECK_EQ_INT(reader_archive(s->reader, s->archive), 0);
 	for (int64_t id = 1; id <= CAPTURES; id++)
 		CHECK(!readings_find(s->readings, id, true));
 	while (readings_counts(s->readings).waiting && CHECK(sd_event_run(s->event, UINT64_MAX) >= 0))
@@ -141,7 +142,8 @@ static uint64_t ticks(struct scene *s, unsigned told[CAPTURES + 1])
 		while ((n = recv(s->peer, s->text, MESSAGE_BYTES_MAX, MSG_DONTWAIT)) > 0) {
 			if (!CHECK(message_parse(&m, s->text, (size_t)n)) || !CHECK_EQ_STR(m.verb, "judge-capture") ||
 			    !CHECK(message_number(&m, "capture", &capture) && capture && capture <= CAPTURES) ||
-			    !CHECK(message_number(&m, "crashed", &crashed) && crashed == 0))
+			    !CHECK(message_number(&m, "crashed", &crashed) && crashed == 0) ||
+			    !CHECK_EQ_STR(message_value(&m, "archive"), s->archive))
 				continue;
 			told[capture]++;
 			told[0]++;

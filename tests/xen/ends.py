@@ -313,8 +313,10 @@ class Unread(Case):
         self.assertEqual(self.kept(d), kept)
         numbers = dict(d.query("SELECT r.name, c.id FROM captures c JOIN runs r ON r.id = c.run"))
 
-        def status(keys):
-            answer = d.ask_collector("judge-capture", keys)
+        ((archive,),) = d.query("SELECT archive FROM identifiers")
+
+        def status(keys, archive=archive):
+            answer = d.ask_collector("judge-capture", f"{keys}archive={archive}\n")
             return answer.split()[0] if answer.startswith("ok") else int(re.search(r"(?m)^status=(\d+)$", answer)[1])
 
         one = f"capture={numbers['waits']}\n"
@@ -324,6 +326,10 @@ class Unread(Case):
         for capture in (0, 77, numbers["crashed"], 2**63 - 1):
             for crashed in (0, 1):
                 self.assertEqual(status(f"capture={capture}\ncrashed={crashed}\n"), 404)
+        for verdict in ("crashed=0\n", "crashed=1\n"):
+            d.wait(lambda verdict=verdict: status(one + verdict, "0" * 32) == 404)  # a server has another archive, or a copy of one
+            for name in ("", archive[:-1], archive + "0"):
+                self.assertEqual(status(one + verdict, name), 400)
         self.assertEqual(self.kept(d), kept)
         d.wait(lambda: status(one + "crashed=1\nmore=x\n") != 503)  # 503 until its context has come
         self.assertEqual(self.kept(d), [("crashed", "crash"), ("waits", "crash")])

@@ -29,14 +29,16 @@ static void tell(struct verdicts *v, int64_t capture)
 	const struct reading_result *found = is_told(v, capture) ? NULL : readings_find(v->readings, capture, true);
 	struct verdict_told told = {.capture = capture};
 	struct message_writer w;
-	char text[128];
+	char archive[READER_ARCHIVE_BYTES], text[192];
 
-	if (!found || *found->failure || (!found->main_failed && !found->whole_end))
+	if (!found || *found->failure || (!found->main_failed && !found->whole_end) ||
+	    reader_archive(v->reader, archive) != 0)
 		return;
 	told.tag = notice_tag(v->collector);
 	message_begin(&w, text, sizeof(text), "judge-capture", told.tag);
 	message_add_number(&w, "capture", (uint64_t)capture);
 	message_add_number(&w, "crashed", found->main_failed);
+	message_add(&w, "archive", archive);
 	if (notice_send(v->collector, &w))
 		v->open[v->n_open++] = told;
 }
