@@ -402,6 +402,24 @@ static int emptied(struct ring *ring, const struct ring_slot *slot, const struct
 }
 
 /*
+ * The active packet, in SLOT, has CONTENT bytes, no fewer than were seen before. After a confirmed size it has no size of an earlier
+ * incarnation any more. So where stores are seen in order the writer has written so many bytes at least, also if no later size
+ * with the same high half confirms this one. Return 0 or RING_E_GONE.
+ */
+static int size_grew(struct ring *ring, const struct ring_slot *slot, uint32_t content)
+{
+	bool declared;
+	int r;
+
+	if (ring->writer.grown <= MPROF_PACKET_HEADER_BYTES || content == ring->writer.grown)
+		return 0;
+	r = ring_order_load(ring, slot, &declared);
+	if (r == 0 && (declared || ring->dead))
+		ring->writer.grown = content;
+	return r;
+}
+
+/*
  * Compare the header H of the active packet, which states CONTENT bytes, with what was seen before. Add a mark if the size seen
  * before is confirmed (rule 3), and find out whether the writer has set the size back (rule 6). Return as size_fell().
  */
@@ -423,7 +441,7 @@ static int size_check(struct ring *ring, struct ring_slot *slot, const struct ri
 	if (content < ring->writer.grown)
 		return size_fell(ring, slot, h, content);
 	ring->writer.least = 0;
-	return 0;
+	return size_grew(ring, slot, content);
 }
 
 /*

@@ -26,7 +26,7 @@
  *  5. All bytes that the cursor passes without handing them over are declared as a gap.
  *  6. A size that a packet was seen to grow to never falls, but by half of a size (ring_size_is_half()), also if
  *     the first timestamp changes meanwhile (rule 2). (A size that was seen once may be left from the slot's
- *     earlier incarnation.) If one falls otherwise, a faulty writer has set it back, or several writers write at
+ *     earlier incarnation, until a size is confirmed.) If one falls otherwise, a faulty writer has set it back, or several writers write at
  *     once: the rest of the packet is a gap. Half of a size has the high half of a size before, and the next
  *     size is not less than its whole one. So a fall that may be half of a size counts when a mark confirms
  *     it, the next size is less, or the writer leaves the packet with less. A fall to the size 240, or to an

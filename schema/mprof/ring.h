@@ -48,11 +48,13 @@
  * events that are lost, and declares the rest of the packet lost. It cannot see
  *
  *  - a size that falls before two of its loads showed that it had grown, since mprofd started or had lost the writer;
+ *  - a fall to the size of an empty packet, to an impossible one, or to one that may be half, if mprofd loads no further size before
+ *    it begins a capture of a ring that it does not copy, or copies bytes once more because its queue had no room for them;
  *  - a size that falls and grows to the same value or beyond between two of its loads, unless bytes are written over that it
  *    copied last before (the 128 last ones, or those of the last piece that it archived, if mprofd was down);
- *  - in a packet of more than 8 KiB, a size that falls and keeps its high half. It looks as half of a size, unless the next size
- *    that is loaded is less than 8 KiB greater. If it changes no more before the writer is dead, the bytes behind it, up to 8 KiB,
- *    are unproven, and what is no event of them is cut.
+ *  - in a packet of more than 8 KiB, a size that falls and keeps its high half. It looks as half of a size. A next size that is less
+ *    than 8 KiB greater shows the fall, unless that size may be half of the one after it, too: the fall may then be forgiven. If it
+ *    changes no more before the writer is dead, the bytes behind it, up to 8 KiB, are unproven, and what is no event of them is cut.
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H

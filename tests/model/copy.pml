@@ -919,7 +919,13 @@ look:
 #endif
 		/* Nor does one that no half of a size explains (ring_size_is_half), unless the packet is being emptied. */
 		if
-		:: SIZE >= peak || UNPROVEN -> half = false
+		:: UNPROVEN -> half = false
+		:: SIZE >= peak && !UNPROVEN ->
+			half = false;
+			if
+			:: peak > 0 -> peak = SIZE
+			:: else
+			fi
 		:: SIZE < peak && !UNPROVEN && IS_HALF -> peak = SIZE + R; half = true
 		:: SIZE < peak && !UNPROVEN && !IS_HALF -> assert(hlow == 0); stamp = 0; FORGET_HEADER; goto fell
 		fi;

@@ -187,8 +187,9 @@ struct ring_writer {
 	uint32_t slot;
 	uint32_t seen; /* largest content size of the active packet that was seen, in bytes */
 	/*
-	 * Largest content size in bytes that the active packet was seen to grow to, or that was copied. One that was seen once may
-	 * be left from the slot's earlier incarnation. If a size may be half of a greater one, this is the least that the greater
+	 * Largest content size in bytes that the active packet was seen to grow to, or that was copied. A size counts if one
+	 * was confirmed before it: an earlier one may be left from the slot's earlier incarnation. Where stores may be seen out of
+	 * order, it counts if it is confirmed itself. If a size may be half of a greater one, this is the least that the greater
 	 * one can be.
 	 */
 	uint32_t grown;
