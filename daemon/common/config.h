@@ -150,7 +150,7 @@ uint64_t config_smallest_space(const struct config *c);
  */
 uint64_t config_keep_unread(const struct config *c);
 
-/* Return the policy for the guest NAME. Of one with mode = on-crash at most captures are sent: they have all that is archived. */
+/* Return the policy for the guest NAME. With mode = on-crash at most its captures are sent: they have all that is archived. */
 struct policy config_policy(const struct config *c, const char *name);
 /* Return whether the configuration has a guest's captures or packets sent to a hub. */
 bool config_sends(const struct config *c);

@@ -364,7 +364,7 @@ static void test_fleet(void)
 	CHECK_EQ_UINT(config_policy(&c, "web1").bytes, 5u << 20);
 	CHECK_EQ_INT(config_policy(&c, "web-test").send, SEND_NOTHING);
 	config_deinit(&c);
-	/* Of a guest of which only crashes are kept all is in captures, whatever the order of the sections. */
+	/* A guest whose crashes alone are kept has all bytes in captures, whatever the order of the sections. */
 	CHECK_EQ_INT(
 		load(&c, "[fleet]\nsend = all\n[policy web*]\nmode = on-crash\n[fleet web-test]\nsend = nothing\n"), 0);
 	CHECK_EQ_INT(config_policy(&c, "db").send, SEND_ALL);
