@@ -6,6 +6,7 @@ as the published traces have it, if they lie beside the checkout. Every trace is
 
 import glob
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -20,6 +21,12 @@ import schemas  # noqa: E402
 import unpack  # noqa: E402
 
 PUBLIC = os.path.join(unpack.REFERENCE, "public")
+
+# What each trace lacks. Those of mirage-profile whose recorder ran from the start of the program have their beginning; the published ones of
+# the tutorials have threads that were there before.
+HOLES = {name: "begin" for name in ("countwrap", "eio-wrapped", "oddsize", "wrapped-dense", "wrapped", "arp-bad", "arp-good")}
+HOLES |= {f"parallelisation-{name}": "begin" for name in "abc"}
+HOLES |= {"killed": "gap", "truncated": "gap"}
 
 
 def run(*arguments, stdin=None):
@@ -105,11 +112,28 @@ class Story(unittest.TestCase):
         self.assertIn("never resolved in the good run", run(self.bad, self.good)[1])
 
     def test_alike(self):
-        """The recorder does not say whether the ring has its beginning."""
+        """The ring begins with packet 0, and only the thread that runs first was not created in it."""
         got = ask(self.good, self.good)
-        self.assertEqual((got["alike"], got["good"]["coverage"]["hole"]), (None, "begin"))
+        self.assertEqual((got["alike"], got["good"]["coverage"]), (True, None))
         self.assertEqual((got["outcomes"], got["slower"], got["first_parting"], got["partings"]), ([], [], None, 0))
-        code, out, said = run(self.good, self.good)
+        self.assertEqual(
+            run(self.good, self.good)[1].splitlines()[-1], "the two are alike: the same threads, each with the same steps in the same order"
+        )
+
+    def test_alike_without_the_beginning(self):
+        path = f"{self.work.name}/later"
+        with open(self.good, "rb") as file:
+            body = bytearray(file.read())
+        at = 0
+        while at < len(body):
+            count = int.from_bytes(body[at + 24 : at + 26], "little") + 1
+            body[at + 24 : at + 26] = count.to_bytes(2, "little")
+            at += int.from_bytes(body[at + 20 : at + 24], "little") // 8
+        with open(path, "wb") as file:
+            file.write(body)
+        got = ask(path, path)
+        self.assertEqual((got["alike"], got["good"]["coverage"]["hole"]), (None, "begin"))
+        code, out, said = run(path, path)
         self.assertEqual((code, said), (0, ""))
         hole = "run a thread, a step or a counter would not be here: the trace begins at +0 ns"
         self.assertEqual(
@@ -180,7 +204,7 @@ class Story(unittest.TestCase):
         """Before the answer comes, the good run waits, too. A difference in later threads does not
         count for earlier ones."""
         got = ask(self.good, self.bad, "--to", "+1.005ms")
-        self.assertEqual((got["alike"], got["outcomes"], got["lone"], got["partings"]), (None, [], [], 0), got)
+        self.assertEqual((got["alike"], got["outcomes"], got["lone"], got["partings"]), (True, [], [], 0), got)
         self.assertEqual(ask(self.good, self.bad, "--from", "+1s")["outcomes"], [])
         outcome = ask(self.good, self.bad, "--from", "+1ms")["outcomes"][0]
         self.assertEqual((outcome["threads"], names(outcome["bad"])), (1, (5, "Task", "ARP response")))
@@ -234,9 +258,20 @@ class Others(unittest.TestCase):
             code, out, _ = run(path, path, "--json")
             self.assertIn(code, (0, 3), path)
             got = json.loads(out)
-            self.assertEqual(got["alike"], None if got["good"]["coverage"] else True, path)
+            hole = HOLES.get(os.path.basename(path).split(".")[0])
+            self.assertEqual((got["alike"], (got["good"]["coverage"] or {}).get("hole")), (None if hole else True, hole), path)
             self.assertEqual((got["outcomes"], got["partings"], got["lone"], got["counters"]), ([], 0, [], []), path)
             self.assertEqual(got["counterparts"], got["good"]["threads"])
+
+    def test_rings_of_ocaml(self):
+        """Rings of a program begin when their domains do; one of which nothing was overwritten has its beginning."""
+        for name, whole in ("domains", True), ("eio", True), ("wrapped", False):
+            with tempfile.TemporaryDirectory() as work:
+                path = f"{work}/{name}.events"
+                with open(path, "wb") as file, lzma.open(f"{TRACES}/ocaml5/{name}.events.xz") as packed:
+                    file.write(packed.read())
+                got = json.loads(run("--json", path, path)[1])
+            self.assertEqual((got["alike"], got["good"]["coverage"] is None), (True if whole else None, whole), name)
 
     def test_any_two(self):
         """diff reports something about any two traces, within bounds, and the unmatched threads add

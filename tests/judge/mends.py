@@ -282,8 +282,8 @@ MENDS = [
         "area-zero",
         "Threads of the page's table did not run, whose runs are in a ring that is not among the files.",
         ANSWERS + "area-report.c",
-        "if (known && (ns || mprof_area_coverage(a)->hole == MPROF_HOLE_NONE))",
-        "if (known || ns)",
+        "return c->hole != MPROF_HOLE_NONE && !(c->hole == MPROF_HOLE_BEGIN && c->from == c->to);",
+        "(void)c;\n\treturn false;",
         "area-none",
     ),
     (

@@ -360,6 +360,58 @@ static void test_hole(void)
 	CHECK(says(&f, 60, 90, 9, "\"totals\":{\"groups\":0,\"threads\":0,"));
 }
 
+/* A ring that lacks its beginning has all that was done in the area, but not a thread that does nothing since. */
+static void test_beginning(void)
+{
+	static const char behind[] = "\"coverage\":{\"hole\":\"begin\",\"from_ns\":\"10\",\"to_ns\":\"10\"}";
+	struct fake f;
+
+	fake_init(&f);
+	add(&f, 10, 40, 0, 0, MPROF_THREAD_Bind);
+	run(&f, 0, 12, 15);
+	add(&f, 10, 40, 1, 1, MPROF_THREAD_Bind);
+	f.streams[0].start = 10;
+	CHECK(says(&f, 10, 40, 0, "\"coverage\":null"));
+	f.streams[0].begin = MPROF_BEGIN_LATER;
+	CHECK(says(&f, 10, 40, 0, behind));
+	CHECK(says(&f, 20, 40, 0, behind));
+	CHECK(says(&f, 20, 40, 0, "\"running_ns\":\"0\",\"running_longest_ns\":\"0\",\"waiting_ns\":\"20\""));
+	CHECK(says(&f, 60, 90, 0, "\"threads\":null,\"alive_ns\":null,\"alive_longest_ns\":null,\"running_ns\":\"0\""));
+	CHECK(says(&f, 60, 90, 0, "\"waits\":null,\"lost_packets\":0}"));
+	CHECK(says(&f, 5, 40, 0, "\"from_ns\":\"5\",\"to_ns\":\"10\"}"));
+	f.streams[0].begin = MPROF_BEGIN_FIRST;
+	CHECK(says(&f, 5, 40, 0, "\"coverage\":null"));
+	f.streams[0].begin = MPROF_BEGIN_UNSAID;
+	f.streams[0].declares = MPROF_DECLARES_KINDS;
+	CHECK(says(&f, 10, 40, 0, behind));
+	f.streams[0].declares |= MPROF_DECLARES_FIRST;
+	CHECK(says(&f, 5, 40, 0, "\"coverage\":null"));
+}
+
+/* The ring of the vCPUs counts where their rows are in the area. */
+static void test_vcpus(void)
+{
+	struct fake f;
+	uint32_t vcpu;
+
+	fake_init(&f);
+	add(&f, 10, 40, 0, 0, MPROF_THREAD_Bind);
+	f.streams[0].root = 0;
+	f.threads[0].first_child = MPROF_NONE;
+	vcpu = add(&f, 10, 40, 9, 1, MPROF_THREAD_Bind);
+	f.threads[vcpu].id = -1986228341;
+	f.threads[vcpu].first_child = vcpu;
+	f.streams[1] =
+		(struct mprof_model_stream){.events = 1, .first_row = 9, .rows = 1, .root = vcpu, .silent = MPROF_NONE};
+	f.v.n_streams = 2;
+	f.gaps[0] = (struct mprof_gap){.from = 20, .to = 30, .packets = 1, .stream = 1};
+	f.v.n_gaps = 1;
+	CHECK(says(&f, 10, 40, 0, "\"coverage\":{\"hole\":\"gap\""));
+	CHECK(says(&f, 31, 40, 0, "\"coverage\":null"));
+	f.streams[1].first_row = 30; /* below the area */
+	CHECK(says(&f, 10, 40, 0, "\"coverage\":null"));
+}
+
 /* Nothing tells when a thread runs: its times are unknown, and those of other rings are not. */
 static void test_untold(void)
 {
@@ -452,6 +504,8 @@ int main(void)
 	CHECK_RUN(test_list);
 	CHECK_RUN(test_answer);
 	CHECK_RUN(test_hole);
+	CHECK_RUN(test_beginning);
+	CHECK_RUN(test_vcpus);
 	CHECK_RUN(test_untold);
 	CHECK_RUN(test_random);
 	CHECK_RUN(test_no_memory);

@@ -185,6 +185,9 @@ static void test_dropped(void)
 	finish();
 	CHECK_HOLE(SIGNAL, 15, 40, "dropped");
 	CHECK_HOLE(SIGNAL, 31, 40, "none");
+	CHECK_HOLE(SIGNAL, 15, 21, "dropped");
+	/* They were dropped behind the end. */
+	CHECK_HOLE(SIGNAL, 15, 20, "none");
 	mprof_model_free(model);
 }
 
@@ -212,8 +215,50 @@ static void test_asleep(void)
 	mprof_model_free(model);
 }
 
+/* Return the BEGIN of a ring whose first event is in the packet COUNT, or in one without a number. STRANGER: thread 2 was not created. */
+static uint32_t begins(bool counted, uint16_t count, bool stranger, unsigned flags)
+{
+	uint32_t said;
+
+	begin(1);
+	if (counted)
+		CHECK_EQ_INT(mprof_model_packet(model, 0, count), MPROF_OK);
+	if (flags)
+		declare(0, flags);
+	does(0, 10, MPROF_EVENT_switch, 0, 0);
+	CHECK_EQ_INT(mprof_model_packet(model, 0, 7), MPROF_OK); /* the next events are in another one */
+	line_add(model, 0, &(struct line)CREATES(20, 0, 1, Task));
+	does(0, 30, MPROF_EVENT_switch, stranger ? 2 : 1, 0);
+	CHECK_EQ_INT(mprof_model_packet(model, 1, 0), MPROF_CORRUPT);
+	finish();
+	CHECK_EQ_INT(mprof_model_packet(model, 0, 0), MPROF_END);
+	said = mprof_model_view(model)->streams[0].begin;
+	mprof_model_free(model);
+	return said;
+}
+
+/* A writer that declares nothing does not write the creation of its first thread. */
+static void test_begins(void)
+{
+	CHECK_EQ_UINT(begins(true, 0, false, 0), MPROF_BEGIN_FIRST);
+	CHECK_EQ_UINT(begins(true, 1, false, 0), MPROF_BEGIN_LATER);
+	CHECK_EQ_UINT(begins(true, 0, true, 0), MPROF_BEGIN_LATER); /* the count may have come to 0 again */
+	CHECK_EQ_UINT(begins(false, 0, false, 0), MPROF_BEGIN_LATER);
+	CHECK_EQ_UINT(begins(true, 0, false, ALL), MPROF_BEGIN_UNSAID);
+	/* The second ring of a program has its beginning, and begins later. */
+	begin(2);
+	for (uint32_t i = 0; i < 2; i++) {
+		CHECK_EQ_INT(mprof_model_packet(model, i, 0), MPROF_OK);
+		does(i, 10 + 10 * i, MPROF_EVENT_signal_noswitch, i, 2);
+	}
+	finish();
+	CHECK_EQ_UINT(mprof_model_view(model)->streams[1].begin, MPROF_BEGIN_FIRST);
+	mprof_model_free(model);
+}
+
 int main(void)
 {
+	CHECK_RUN(test_begins);
 	CHECK_RUN(test_declared);
 	CHECK_RUN(test_packets_differ);
 	CHECK_RUN(test_undeclared);

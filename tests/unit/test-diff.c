@@ -962,6 +962,84 @@ static void test_work(void)
 	CHECK(work[1] < 6 * work[0]);
 }
 
+/* Add LINES to a run that has its beginning, or LACKS it. Return the run. */
+static struct mprof_model *begun(const struct line *lines, size_t n, bool lacks)
+{
+	struct mprof_model *m = begin(1);
+
+	CHECK_EQ_INT(mprof_model_packet(m, 0, lacks), MPROF_OK);
+	line_add(m, 0, &(struct line)DOES(1, switch, 0, 0));
+	for (size_t i = 0; i < n; i++)
+		line_add(m, 0, &lines[i]);
+	line_add(m, 0, &(struct line)DOES(900, switch, 0, 0));
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	return m;
+}
+
+/* What a run with a hole shows, and the other one has not, is a difference. */
+static void test_proof(void)
+{
+	static const struct line some[] = {CREATES(10, 0, 1, Task), SAYS(11, 1, "request 1")};
+	static const struct line more[] = {CREATES(10, 0, 1, Task), SAYS(11, 1, "request 1"), CREATES(20, 0, 2, Bind)};
+	static const struct line counted[] = {CREATES(10, 0, 1, Task), SAYS(11, 1, "request 1"), COUNTS(20, 0, 5, "n")};
+	static const struct line early[] = {CREATES(10, 0, 1, Task), SAYS(11, 1, "request 1"), SAYS(20, 7, "old")};
+	static const struct line again[] = {CREATES(10, 0, 1, Task), SAYS(11, 1, "request 1"), CREATES(20, 0, 2, Task),
+					    SAYS(21, 2, "request 2")};
+	static const struct {
+		const struct line *lines;
+		size_t n;
+		bool good_lacks, bad_lacks;
+		uint32_t differs;
+	} cases[] = {
+		{more, 3, true, false, 1},   {more, 3, true, true, 0},	 {counted, 3, true, false, 1},
+		{counted, 3, true, true, 0}, {early, 3, true, false, 0}, /* it was not created in the trace */
+		{again, 4, true, false, 0},				 /* the other run has this kind */
+		{some, 2, true, false, 0},
+	};
+	struct two t;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		two_make(&t, begun(cases[i].lines, cases[i].n, cases[i].good_lacks), begun(some, 2, cases[i].bad_lacks),
+			 NULL);
+		CHECK_EQ_UINT(t.v->differs, cases[i].differs);
+		two_deinit(&t);
+		two_make(&t, begun(some, 2, cases[i].bad_lacks), begun(cases[i].lines, cases[i].n, cases[i].good_lacks),
+			 NULL);
+		CHECK_EQ_UINT(t.v->differs, cases[i].differs);
+		two_deinit(&t);
+	}
+}
+
+/* The beginning of a ring cannot hide a step behind one that it has; a gap behind that can. */
+static void test_nothing_more(void)
+{
+	static const struct line more[] = {CREATES(10, 0, 1, Task), SAYS(11, 1, "one"), SAYS(12, 1, "two")};
+	const struct mprof_diff_divergence *p;
+	struct mprof_model *bad;
+	struct two t;
+
+	for (int gap = 0; gap < 2; gap++) {
+		bad = begin(1);
+		CHECK_EQ_INT(mprof_model_packet(bad, 0, 1), MPROF_OK);
+		line_add(bad, 0, &(struct line)DOES(1, switch, 0, 0));
+		line_add(bad, 0, &more[0]);
+		line_add(bad, 0, &more[1]);
+		if (gap)
+			CHECK_EQ_INT(mprof_model_gap(bad, 0, 1), MPROF_OK);
+		line_add(bad, 0, &(struct line)DOES(900, switch, 0, 0));
+		CHECK_EQ_INT(mprof_model_finish(bad), MPROF_OK);
+		two_make(&t, begun(more, 3, true), bad, NULL);
+		CHECK(t.v->bad_coverage.hole != MPROF_HOLE_NONE);
+		if (CHECK_EQ_UINT(t.v->n_divergences, 1)) {
+			p = &t.v->divergences[0];
+			CHECK_EQ_UINT(p->bad_n, 0);
+			CHECK_EQ_UINT(p->bad_unknown, (unsigned)gap);
+			CHECK_EQ_UINT(p->good_unknown, 0);
+		}
+		two_deinit(&t);
+	}
+}
+
 int main(void)
 {
 	CHECK_RUN(test_nothing);
@@ -983,6 +1061,8 @@ int main(void)
 	CHECK_RUN(test_told);
 	CHECK_RUN(test_holes);
 	CHECK_RUN(test_beginnings);
+	CHECK_RUN(test_proof);
+	CHECK_RUN(test_nothing_more);
 	CHECK_RUN(test_without_memory);
 	CHECK_RUN(test_align);
 	CHECK_RUN(test_swapped);

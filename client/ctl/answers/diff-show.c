@@ -242,13 +242,13 @@ static void show_step(const char *head, const struct side *s, const struct mprof
  * first of these steps later, LATER is that step of OTHER; else LATER is MPROF_NONE. Print the time of
  * LATER, and the step itself if it names another thread.
  */
-static void show_next(const struct differences *d, const struct side *s, uint32_t next, uint32_t n, uint32_t later,
-		      const struct side *other)
+static void show_next(const struct differences *d, const struct side *s, uint32_t next, uint32_t n, bool unknown,
+		      uint32_t later, const struct side *other)
 {
 	const struct mprof_diff_step *steps = d->v->steps;
 
 	if (!n)
-		printf("    %-6s nothing more%s\n", s->name, has_hole(s) ? " in the trace" : "");
+		printf("    %-6s nothing more%s\n", s->name, unknown ? " in the trace" : "");
 	for (uint32_t i = next; i < next + n; i++) {
 		show_step(i > next ? "" : s->name, s, &steps[i]);
 		if (i > next || later == MPROF_NONE)
@@ -283,8 +283,8 @@ static void show_divergence(const struct differences *d, uint32_t i)
 			puts(")");
 		}
 	}
-	show_next(d, good, p->good_next, p->good_n, p->bad_later, bad);
-	show_next(d, bad, p->bad_next, p->bad_n, p->good_later, good);
+	show_next(d, good, p->good_next, p->good_n, p->good_unknown, p->bad_later, bad);
+	show_next(d, bad, p->bad_next, p->bad_n, p->bad_unknown, p->good_later, good);
 }
 
 /* Most entries that are printed of each kind. */

@@ -56,6 +56,16 @@ static int on_streams(void *context, char *const *names, unsigned int count)
 	return 0;
 }
 
+static int on_packet(void *context, unsigned int stream, const struct mprof_packet *packet)
+{
+	struct modeller *m = context;
+
+	if (!m->streams && add_streams(m, 1))
+		return -ENOMEM;
+	mprof_model_packet(m->model, stream, packet->count);
+	return 0;
+}
+
 /*
  * Count the missing packets until the next event. If that event is filtered out, the gap is too.
  */
@@ -136,6 +146,7 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 		.consumer = {.guests = on_guests,
 			     .streams = on_streams,
 			     .events = on_events,
+			     .packet = on_packet,
 			     .gap = on_gap,
 			     .recorders = true,
 			     .damage = on_damage,

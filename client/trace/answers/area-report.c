@@ -8,6 +8,14 @@ static void put_count(struct mprof_json *j, const char *key, uint64_t n)
 	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
 }
 
+/* Return whether the hole of A can hide what a thread did in the area that is there. */
+static bool hides_acts(const struct mprof_area *a)
+{
+	const struct mprof_coverage *c = mprof_area_coverage(a);
+
+	return c->hole != MPROF_HOLE_NONE && !(c->hole == MPROF_HOLE_BEGIN && c->from == c->to);
+}
+
 /* Write a number that a hole can make 0: then null. */
 static void put_number(const struct mprof_area *a, struct mprof_json *j, const char *key, uint64_t n)
 {
@@ -17,17 +25,23 @@ static void put_number(const struct mprof_area *a, struct mprof_json *j, const c
 		mprof_json_null(j, key);
 }
 
-/* Write NS, or null if it is not KNOWN, or 0 where a hole can hide more. */
-static void put_known(const struct mprof_area *a, struct mprof_json *j, const char *key, uint64_t ns, bool known)
+/* Write NS, or null if it is not KNOWN. */
+static void put_known(struct mprof_json *j, const char *key, uint64_t ns, bool known)
 {
-	if (known && (ns || mprof_area_coverage(a)->hole == MPROF_HOLE_NONE))
+	if (known)
 		mprof_json_time(j, key, ns);
 	else
 		mprof_json_null(j, key);
 }
 
-static void put_sums(const struct mprof_area *a, struct mprof_json *j, const struct mprof_area_sum sums[3], bool untold)
+/*
+ * Write SUMS of the time of threads. 0 is unknown where the hole can hide what threads did; and if these are ALL threads, a thread can be missing
+ * that did not run.
+ */
+static void put_sums(const struct mprof_area *a, struct mprof_json *j, const struct mprof_area_sum sums[3], bool untold,
+		     bool all)
 {
+	enum { ALIVE, RUNNING };
 	static const char *const keys[3][2] = {
 		{"alive_ns", "alive_longest_ns"},
 		{"running_ns", "running_longest_ns"},
@@ -35,8 +49,11 @@ static void put_sums(const struct mprof_area *a, struct mprof_json *j, const str
 	};
 
 	for (uint32_t i = 0; i < 3; i++) {
-		put_known(a, j, keys[i][0], sums[i].total_ns, i == 0 || !untold);
-		put_known(a, j, keys[i][1], sums[i].longest_ns, i == 0 || !untold);
+		bool hole = all && i != RUNNING ? mprof_area_coverage(a)->hole != MPROF_HOLE_NONE : hides_acts(a);
+		bool told = i == ALIVE || !untold;
+
+		put_known(j, keys[i][0], sums[i].total_ns, told && (sums[i].total_ns || !hole));
+		put_known(j, keys[i][1], sums[i].longest_ns, told && (sums[i].longest_ns || !hole));
 	}
 }
 
@@ -50,7 +67,7 @@ static void put_group(const struct answer_trace *t, const struct mprof_area *a, 
 	mprof_json_word(j, "type", mprof_thread_type_name(g->type));
 	mprof_json_number(j, "threads", g->threads);
 	mprof_json_number(j, "first", g->first);
-	put_sums(a, j, (const struct mprof_area_sum[]){g->alive, g->running, g->waiting}, g->untold);
+	put_sums(a, j, (const struct mprof_area_sum[]){g->alive, g->running, g->waiting}, g->untold, false);
 	mprof_json_close(j, '}');
 }
 
@@ -61,12 +78,15 @@ static void put_totals(const struct mprof_area *a, struct mprof_json *j)
 	mprof_json_open(j, "totals", '{');
 	put_number(a, j, "groups", all->groups);
 	put_number(a, j, "threads", all->threads);
-	put_sums(a, j, (const struct mprof_area_sum[]){all->alive, all->running, all->waiting}, all->untold);
+	put_sums(a, j, (const struct mprof_area_sum[]){all->alive, all->running, all->waiting}, all->untold, true);
 	if (all->untold)
 		mprof_json_null(j, "waits");
 	else
 		put_number(a, j, "waits", all->waits);
-	put_number(a, j, "lost_packets", all->lost_packets);
+	if (all->lost_packets || !hides_acts(a))
+		put_count(j, "lost_packets", all->lost_packets);
+	else
+		mprof_json_null(j, "lost_packets");
 	mprof_json_close(j, '}');
 }
 
@@ -123,6 +143,7 @@ void mprof_area_write_threads(const struct mprof_area_report *r, uint32_t group,
 	struct mprof_area_thread threads[MPROF_AREA_THREADS_MAX];
 	uint32_t n = mprof_area_threads(r->area, group, threads, MPROF_AREA_THREADS_MAX);
 	bool told = group >= mprof_area_totals(r->area)->groups || !mprof_area_groups(r->area)[group].untold;
+	bool hides = hides_acts(r->area);
 
 	mprof_json_open(j, "threads", '[');
 	for (uint32_t i = 0; i < n; i++) {
@@ -132,9 +153,9 @@ void mprof_area_write_threads(const struct mprof_area_report *r, uint32_t group,
 		mprof_json_number(j, "index", threads[i].thread);
 		mprof_json_number(j, "thread", it->id);
 		mprof_json_time(j, "start_ns", it->start);
-		put_known(r->area, j, "alive_ns", threads[i].alive_ns, true);
-		put_known(r->area, j, "running_ns", threads[i].running_ns, told);
-		put_known(r->area, j, "waiting_ns", threads[i].waiting_ns, told);
+		put_known(j, "alive_ns", threads[i].alive_ns, threads[i].alive_ns || !hides);
+		put_known(j, "running_ns", threads[i].running_ns, told && (threads[i].running_ns || !hides));
+		put_known(j, "waiting_ns", threads[i].waiting_ns, told && (threads[i].waiting_ns || !hides));
 		mprof_json_close(j, '}');
 	}
 	mprof_json_close(j, ']');

@@ -129,7 +129,21 @@ static bool has_rows(const struct mprof_area *a, const struct mprof_model_stream
 	return s->first_row <= a->place.last_row && s->first_row + (s->rows ? s->rows : 1) > a->place.first_row;
 }
 
-/* Find what can be missing. Return false without memory. */
+/*
+ * Find a ring of GUESTS that lacks its beginning. Each event of the area is there, but a thread that did nothing since the ring begins is
+ * not: then the hole ends where it begins.
+ */
+static void find_beginning(struct mprof_area *a, const struct map *guests)
+{
+	const struct mprof_model_stream *s = a->v->streams;
+
+	for (uint32_t i = 0; i < a->v->n_streams && a->coverage.hole == MPROF_HOLE_NONE; i++)
+		if (map_get(guests, s[i].guest) != MPROF_NONE && coverage_lacks_beginning(a->v, i))
+			a->coverage = (struct mprof_coverage){
+				.hole = MPROF_HOLE_BEGIN, .stream = i, .from = s[i].start, .to = s[i].start};
+}
+
+/* Find what can be missing. The rings of vCPUs count where their rows are in the area. Return false without memory. */
 static bool find_hole(struct mprof_area *a)
 {
 	const struct mprof_model_stream *s = a->v->streams;
@@ -143,8 +157,11 @@ static bool find_hole(struct mprof_area *a)
 		if (has_rows(a, &s[i]))
 			map_set(&guests, s[i].guest, 1);
 	for (uint32_t i = 0; fine && i < a->v->n_streams && a->coverage.hole == MPROF_HOLE_NONE; i++)
-		if (map_get(&guests, s[i].guest) != MPROF_NONE)
+		if (map_get(&guests, s[i].guest) != MPROF_NONE &&
+		    (!coverage_is_of_vcpus(a->v, i) || has_rows(a, &s[i])))
 			coverage_stream(a->v, &index, i, a->place.from, a->place.to, &a->coverage);
+	if (fine)
+		find_beginning(a, &guests);
 	map_deinit(&guests);
 	coverage_index_deinit(&index);
 	return fine;

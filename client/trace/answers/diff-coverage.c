@@ -4,6 +4,8 @@
  * A difference can be in what one of them does not have: a part of a ring, or a kind of event that the recorder of the other
  * one writes.
  */
+#include <string.h>
+
 #include <mprof/ids.h>
 
 #include "coverage-index.h"
@@ -18,32 +20,15 @@ static struct mprof_coverage *coverage_of(struct mprof_diff *d, int side)
 	return side == GOOD ? &d->view.good_coverage : &d->view.bad_coverage;
 }
 
-/* Return whether the ring of THREAD lacks its beginning: it has not its creation, and its writer does not say whether it is the first. */
-static bool shows_earlier(const struct mprof_model_view *v, const struct mprof_thread *t)
-{
-	return (t->flags & MPROF_THREAD_PREEXISTING) && !(t->flags & MPROF_THREAD_ROOT) && !MPROF_IS_VCPU(t->id) &&
-	       !(v->streams[t->stream].declares & MPROF_DECLARES_KINDS);
-}
-
 /* Find a ring of the run SIDE that lacks its beginning, also if it is the one that begins first. */
 static void find_beginning(struct mprof_diff *d, int side)
 {
 	const struct mprof_model_view *v = d->side[side].view;
 	struct mprof_coverage *c = coverage_of(d, side);
-	uint32_t stream = MPROF_NONE;
 
-	if (c->hole != MPROF_HOLE_NONE)
-		return;
-	for (uint32_t i = 0; i < v->n_streams && stream == MPROF_NONE; i++)
-		if (v->streams[i].events &&
-		    (v->streams[i].declares & (MPROF_DECLARES_KINDS | MPROF_DECLARES_FIRST)) == MPROF_DECLARES_KINDS)
-			stream = i;
-	for (uint32_t i = 0; i < v->n_threads && stream == MPROF_NONE; i++)
-		if (shows_earlier(v, &v->threads[i]))
-			stream = v->threads[i].stream;
-	if (stream != MPROF_NONE)
-		*c = (struct mprof_coverage){
-			.hole = MPROF_HOLE_BEGIN, .stream = stream, .to = v->streams[stream].start};
+	for (uint32_t i = 0; i < v->n_streams && c->hole == MPROF_HOLE_NONE; i++)
+		if (coverage_lacks_beginning(v, i))
+			*c = (struct mprof_coverage){.hole = MPROF_HOLE_BEGIN, .stream = i, .to = v->streams[i].start};
 }
 
 /* Find a hole of the run SIDE, of each guest from its first event on. Return false without memory. */
@@ -64,7 +49,7 @@ static bool find_hole(struct mprof_diff *d, int side)
 			map_set(&earliest, streams[i].guest, i);
 	}
 	for (uint32_t i = 0; fine && i < s->view->n_streams && c->hole == MPROF_HOLE_NONE; i++)
-		if (streams[i].events)
+		if (streams[i].events && !coverage_is_of_vcpus(s->view, i))
 			coverage_stream(s->view, &s->why->coverage, i,
 					streams[map_get(&earliest, streams[i].guest)].start, UINT64_MAX, c);
 	map_deinit(&earliest);
@@ -159,4 +144,110 @@ void diff_outcome_coverage(struct mprof_diff *d, struct mprof_diff_outcome *o)
 	thread = d->side[side].why->final[thread];
 	if (!(diff_thread(&d->side[side], thread)->flags & MPROF_THREAD_RESOLVED))
 		o->coverage = end_hole(d, side, thread);
+}
+
+/* Find a hole behind FROM, ns, of a ring of the program of THREAD, in the run S. */
+static struct mprof_coverage hole_since(const struct diff_side *s, uint32_t thread, uint64_t from)
+{
+	const struct mprof_model_stream *streams = s->view->streams;
+	uint32_t guest = streams[diff_thread(s, thread)->stream].guest;
+	struct mprof_coverage c = {0};
+
+	for (uint32_t i = 0; i < s->view->n_streams && c.hole == MPROF_HOLE_NONE; i++)
+		if (streams[i].guest == guest && !coverage_is_of_vcpus(s->view, i))
+			coverage_stream(s->view, &s->why->coverage, i, from, UINT64_MAX, &c);
+	return c;
+}
+
+/* Return whether the hole C is no place in a ring, but a kind of events. */
+static bool is_of_kinds(const struct mprof_coverage *c)
+{
+	return c->hole == MPROF_HOLE_KIND || c->hole == MPROF_HOLE_UNSAID;
+}
+
+bool diff_hides_step(const struct mprof_diff *d, int side, uint32_t thread, uint32_t common)
+{
+	const struct mprof_coverage *c = side == GOOD ? &d->view.good_coverage : &d->view.bad_coverage;
+	const struct mprof_diff_step *steps = d->steps.items;
+
+	if (c->hole == MPROF_HOLE_NONE || common == MPROF_NONE || is_of_kinds(c))
+		return c->hole != MPROF_HOLE_NONE;
+	return hole_since(&d->side[side], thread, steps[common].time).hole != MPROF_HOLE_NONE;
+}
+
+/* Return a number of the type and the first label of THREAD of S, but for the numbers in the label. */
+static uint64_t kind_of(const struct diff_side *s, uint32_t thread)
+{
+	return (uint64_t)diff_shape(s, thread) << 8 | diff_thread(s, thread)->type;
+}
+
+/* Return whether the text of the string I of S may be the number of an interned one that the trace lacks. */
+static bool is_number(const struct diff_side *s, uint32_t i)
+{
+	const struct mprof_string *text = &s->view->strings[i];
+
+	return text->bytes && s->view->text[text->offset] == '#';
+}
+
+/*
+ * Return whether the run S, which has a hole, shows the type and the first label of THREAD, or that it has none. This is not known of a writer
+ * with declarations: it may create an object once more, without its label.
+ */
+static bool is_known(const struct diff_side *s, uint32_t thread)
+{
+	uint32_t n;
+	const uint32_t *labels = buckets_of(&s->why->labels, thread, &n);
+
+	if ((diff_thread(s, thread)->flags & MPROF_THREAD_PREEXISTING) ||
+	    (s->view->streams[diff_thread(s, thread)->stream].declares & MPROF_DECLARES_KINDS) ||
+	    (n && is_number(s, s->view->labels[labels[0]].text)))
+		return false;
+	return hole_since(s, thread, diff_thread(s, thread)->created).hole == MPROF_HOLE_NONE;
+}
+
+/* Find a thread of the run SIDE, which has a hole, whose kind the other run, which has none, does not have. Return false without memory. */
+static bool find_lone_thread(struct mprof_diff *d, int side)
+{
+	const struct diff_side *s = &d->side[side], *other = &d->side[!side];
+	struct map kinds;
+	bool fine;
+
+	map_init(&kinds, d->options.seed);
+	fine = map_reserve(&kinds, other->view->n_threads);
+	for (uint32_t i = 0; fine && i < other->view->n_threads; i++)
+		map_set(&kinds, kind_of(other, i), 1);
+	for (uint32_t i = 0; fine && i < s->view->n_threads && !d->view.differs; i++)
+		d->view.differs = s->match[i] == MPROF_NONE && diff_is_reported(s, i) &&
+				  map_get(&kinds, kind_of(s, i)) == MPROF_NONE && is_known(s, i);
+	map_deinit(&kinds);
+	return fine;
+}
+
+/* Find a counter of the run SIDE, which has a hole, that the other run, which has none, does not have. */
+static void find_lone_counter(struct mprof_diff *d, int side)
+{
+	const struct mprof_diff_counter *counters = d->counters.items;
+
+	for (uint32_t i = 0; i < d->counters.n; i++) {
+		uint32_t own = side == GOOD ? counters[i].good : counters[i].bad,
+			 its = side == GOOD ? counters[i].bad : counters[i].good;
+
+		if (own != MPROF_NONE && its == MPROF_NONE &&
+		    !is_number(&d->side[side], d->side[side].view->counters[own].name))
+			d->view.differs = 1;
+	}
+}
+
+bool diff_proof(struct mprof_diff *d)
+{
+	for (int side = GOOD; side <= BAD; side++) {
+		const struct mprof_coverage *c = coverage_of(d, side);
+
+		if (c->hole == MPROF_HOLE_NONE || is_of_kinds(c) || coverage_of(d, !side)->hole != MPROF_HOLE_NONE)
+			continue;
+		find_lone_counter(d, side);
+		if (!find_lone_thread(d, side))
+			return false;
+	}
+	return true;
 }

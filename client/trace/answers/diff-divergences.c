@@ -201,6 +201,8 @@ bool diff_fork_report(struct mprof_diff *d, const struct diff_fork *f, uint32_t 
 	    !report_steps(d, BAD, f->bad, f->same, &p.bad_common, &p.bad_next, &p.bad_n) ||
 	    !report_later(d, GOOD, f, &p.good_later) || !report_later(d, BAD, f, &p.bad_later))
 		return false;
+	p.good_unknown = !p.good_n && diff_hides_step(d, GOOD, f->good, p.good_common);
+	p.bad_unknown = !p.bad_n && diff_hides_step(d, BAD, f->bad, p.bad_common);
 	list = grow_add(&d->divergences, sizeof(p));
 	if (list)
 		*list = p;

@@ -93,10 +93,10 @@ static bool has_hole(const struct writing *w, int side)
 	return (side == GOOD ? w->v->good_coverage : w->v->bad_coverage).hole != MPROF_HOLE_NONE;
 }
 
-/* Write the N steps from NEXT on, or null if there are none in the trace, where some can be missing. */
-static void put_next(const struct writing *w, int side, uint32_t next, uint32_t n)
+/* Write the N steps from NEXT on, or null if UNKNOWN: there are none in the trace, where some can be missing. */
+static void put_next(const struct writing *w, int side, uint32_t next, uint32_t n, bool unknown)
 {
-	if (!n && has_hole(w, side)) {
+	if (unknown) {
 		mprof_json_null(w->j, "next");
 		return;
 	}
@@ -108,12 +108,12 @@ static void put_next(const struct writing *w, int side, uint32_t next, uint32_t 
 
 /* Write where the THREAD of the run SIDE parts from its counterpart: step COMMON, N steps from NEXT on, step LATER. */
 static void put_side(const struct writing *w, int side, uint32_t thread, uint32_t common, uint32_t next, uint32_t n,
-		     uint32_t later)
+		     uint32_t later, bool unknown)
 {
 	mprof_json_open(w->j, side == GOOD ? "good" : "bad", '{');
 	put_who(w, side, "thread", thread, UINT64_MAX);
 	put_step(w, side, "common", common);
-	put_next(w, side, next, n);
+	put_next(w, side, next, n, unknown);
 	put_step(w, side, "later", later);
 	mprof_json_close(w->j, '}');
 }
@@ -129,8 +129,8 @@ static void put_divergence(const struct writing *w, const char *key, uint32_t i)
 	p = &w->v->divergences[i];
 	mprof_json_open(w->j, key, '{');
 	mprof_json_time(w->j, "since_start_ns", p->ns);
-	put_side(w, GOOD, p->good, p->good_common, p->good_next, p->good_n, p->good_later);
-	put_side(w, BAD, p->bad, p->bad_common, p->bad_next, p->bad_n, p->bad_later);
+	put_side(w, GOOD, p->good, p->good_common, p->good_next, p->good_n, p->good_later, p->good_unknown);
+	put_side(w, BAD, p->bad, p->bad_common, p->bad_next, p->bad_n, p->bad_later, p->bad_unknown);
 	mprof_json_close(w->j, '}');
 }
 
@@ -373,7 +373,7 @@ static enum mprof_status put_head(const struct writing *w)
 	const struct mprof_diff_view *v = w->v;
 	enum mprof_status good, bad;
 
-	if ((has_hole(w, GOOD) || has_hole(w, BAD)) && !differ(v))
+	if ((has_hole(w, GOOD) || has_hole(w, BAD)) && !v->differs && !differ(v))
 		mprof_json_null(w->j, "alike");
 	else
 		mprof_json_boolean(w->j, "alike", v->alike);

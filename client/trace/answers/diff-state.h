@@ -116,6 +116,10 @@ bool diff_counters(struct mprof_diff *d);
 
 /* Find what the traces can lack, for the view. Call it once streams are matched. Return false without memory. */
 bool diff_coverage(struct mprof_diff *d);
+/* Return whether the run SIDE can have done a step of THREAD behind the step COMMON, an index of the steps or MPROF_NONE. */
+bool diff_hides_step(const struct mprof_diff *d, int side, uint32_t thread, uint32_t common);
+/* Find whether a thread or a counter is in one run alone, for the view, whatever holes the runs have. Return false without memory. */
+bool diff_proof(struct mprof_diff *d);
 /* Find the hole in which the end, or the failure, could be that a run lacks by the outcome O. */
 void diff_outcome_coverage(struct mprof_diff *d, struct mprof_diff_outcome *o);
 

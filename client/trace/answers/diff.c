@@ -93,7 +93,7 @@ struct mprof_diff *mprof_diff_new(const struct mprof_model_view *good, const str
 	d->side[BAD].view = bad;
 	take_options(d, options);
 	if (!diff_sides(d) || !diff_match(d) || !diff_coverage(d) || !diff_tracks(d) || !diff_divergences(d) ||
-	    !diff_outcomes(d) || !diff_slower(d) || !diff_unmatched(d) || !diff_counters(d))
+	    !diff_outcomes(d) || !diff_slower(d) || !diff_unmatched(d) || !diff_counters(d) || !diff_proof(d))
 		return mprof_diff_free(d);
 	view_fill(d);
 	side_trim(&d->side[GOOD]);

@@ -73,6 +73,7 @@ static uint32_t find_drops(const struct coverage_index *x, const struct mprof_mo
 			if (x->drops)
 				x->drops[n] = (struct coverage_drop){
 					.time = v->samples[k].time,
+					.since = coverage_drop_since(v, k),
 					.guest = v->streams[c->stream].guest,
 					.stream = c->stream,
 				};
@@ -80,6 +81,18 @@ static uint32_t find_drops(const struct coverage_index *x, const struct mprof_mo
 		}
 	}
 	return n;
+}
+
+static void note_widest(struct coverage_index *x)
+{
+	for (uint32_t i = x->n_drops; i-- > 0;) {
+		uint32_t next = i + 1;
+		bool last = next == x->n_drops || x->drops[next].guest != x->drops[i].guest;
+
+		x->drops[i].widest = i;
+		if (!last && x->drops[x->drops[next].widest].since < x->drops[i].since)
+			x->drops[i].widest = x->drops[next].widest;
+	}
 }
 
 bool coverage_index_init(struct coverage_index *x, const struct mprof_model_view *view)
@@ -93,6 +106,7 @@ bool coverage_index_init(struct coverage_index *x, const struct mprof_model_view
 		return false;
 	find_drops(x, view);
 	qsort(x->drops, x->n_drops, sizeof(*x->drops), compare_drops);
+	note_widest(x);
 	return true;
 }
 
@@ -118,7 +132,8 @@ uint32_t coverage_index_gap(const struct coverage_index *x, uint32_t stream, uin
 	return low < end && x->gaps[low].from <= to ? x->gaps[low].gap : MPROF_NONE;
 }
 
-const struct coverage_drop *coverage_index_drop(const struct coverage_index *x, uint32_t guest, uint64_t from)
+const struct coverage_drop *coverage_index_drop(const struct coverage_index *x, uint32_t guest, uint64_t from,
+						uint64_t to)
 {
 	uint32_t low = 0, high = x->n_drops, middle;
 
@@ -129,5 +144,8 @@ const struct coverage_drop *coverage_index_drop(const struct coverage_index *x, 
 		else
 			high = middle;
 	}
-	return low < x->n_drops && x->drops[low].guest == guest ? &x->drops[low] : NULL;
+	if (low == x->n_drops || x->drops[low].guest != guest)
+		return NULL;
+	low = x->drops[low].since < to ? low : x->drops[low].widest;
+	return x->drops[low].since < to ? &x->drops[low] : NULL;
 }

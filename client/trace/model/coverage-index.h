@@ -14,9 +14,12 @@ struct coverage_gap {
 
 /* A sample of a counter that says that a recorder dropped events. */
 struct coverage_drop {
-	uint64_t time; /* ns */
+	uint64_t time;	/* ns */
+	uint64_t since; /* the sample before, ns; 0 if there is none: the events were dropped between the two */
 	uint32_t guest;
 	uint32_t stream;
+	uint32_t widest; /* index in DROPS of the one of GUEST from this one on whose SINCE is the earliest */
+	uint32_t reserved;
 };
 
 struct coverage_index {
@@ -35,13 +38,22 @@ void coverage_index_deinit(struct coverage_index *x);
 
 /* Return a gap of STREAM that has times from FROM to TO, an index of the view's gaps, or MPROF_NONE. */
 uint32_t coverage_index_gap(const struct coverage_index *x, uint32_t stream, uint64_t from, uint64_t to);
-/* Return the first drop of GUEST at or after FROM, or NULL. */
-const struct coverage_drop *coverage_index_drop(const struct coverage_index *x, uint32_t guest, uint64_t from);
+/*
+ * Return a drop of GUEST at or after FROM whose sample before is older than TO, the first one of all if that is such a one; or NULL.
+ */
+const struct coverage_drop *coverage_index_drop(const struct coverage_index *x, uint32_t guest, uint64_t from,
+						uint64_t to);
 
 /* Return whether the counter NAME, a string of V, counts events that are not in the trace. */
 bool coverage_is_of_losses(const struct mprof_model_view *v, uint32_t name);
 /* Return whether sample I of V says that events were dropped since the sample before. */
 bool coverage_is_drop(const struct mprof_model_view *v, uint32_t i);
+/* Return the time of the sample before sample I, ns, or 0 if there is none. */
+uint64_t coverage_drop_since(const struct mprof_model_view *v, uint32_t i);
+/* Return whether STREAM is not the program's own, but has the times of the guest's vCPUs (schema/vcpu.md). */
+bool coverage_is_of_vcpus(const struct mprof_model_view *v, uint32_t stream);
+/* Return whether the writer of STREAM, a program's, may have written events before the first one of STREAM. */
+bool coverage_lacks_beginning(const struct mprof_model_view *v, uint32_t stream);
 /* Return whether no event follows the gap G, so that nobody knows how long it lasts. */
 static inline bool coverage_is_open(const struct mprof_gap *g)
 {

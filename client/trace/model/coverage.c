@@ -54,8 +54,7 @@ static bool belong_together(const struct mprof_model_stream *a, const struct mpr
 	return a->guest == b->guest && b->events && declares_kinds(a) == declares_kinds(b);
 }
 
-/* Return whether STREAM is not the program's own, but has the times of the guest's vCPUs (schema/vcpu.md). */
-static bool is_of_vcpus(const struct mprof_model_view *v, uint32_t stream)
+bool coverage_is_of_vcpus(const struct mprof_model_view *v, uint32_t stream)
 {
 	uint32_t child = v->threads[v->streams[stream].root].first_child;
 
@@ -108,13 +107,27 @@ static struct mprof_coverage find_loss(const struct mprof_model_view *v, const s
 	return (struct mprof_coverage){0};
 }
 
+static bool has_beginning(const struct mprof_model_stream *s)
+{
+	return s->declares & MPROF_DECLARES_FIRST || s->begin == MPROF_BEGIN_FIRST;
+}
+
+bool coverage_lacks_beginning(const struct mprof_model_view *v, uint32_t stream)
+{
+	const struct mprof_model_stream *s = &v->streams[stream];
+
+	if (!s->events || coverage_is_of_vcpus(v, stream))
+		return false;
+	return declares_kinds(s) ? !has_beginning(s) : s->begin == MPROF_BEGIN_LATER;
+}
+
 /* As find_loss(), and find whether STREAM begins behind FROM. */
 static struct mprof_coverage find_begin_or_loss(const struct mprof_model_view *v, const struct coverage_index *x,
 						uint32_t stream, uint64_t known, uint64_t from, uint64_t to)
 {
 	const struct mprof_model_stream *s = &v->streams[stream];
 
-	if (!lacks_ring(s) && s->start > from && !(s->declares & MPROF_DECLARES_FIRST))
+	if (!lacks_ring(s) && s->start > from && !has_beginning(s))
 		return hole(MPROF_HOLE_BEGIN, stream, from, s->start);
 	return find_loss(v, x, stream, known, from, to);
 }
@@ -155,8 +168,15 @@ bool coverage_is_drop(const struct mprof_model_view *v, uint32_t i)
 	return s->value > (s->previous == MPROF_NONE ? 0 : v->samples[s->previous].value);
 }
 
+uint64_t coverage_drop_since(const struct mprof_model_view *v, uint32_t i)
+{
+	const struct mprof_sample *s = &v->samples[i];
+
+	return s->previous == MPROF_NONE ? 0 : v->samples[s->previous].time;
+}
+
 /* As find_dropped(), of a view without an index. */
-static struct mprof_coverage walk_drops(const struct mprof_model_view *v, uint32_t guest, uint64_t from)
+static struct mprof_coverage walk_drops(const struct mprof_model_view *v, uint32_t guest, uint64_t from, uint64_t to)
 {
 	struct mprof_coverage first = {0};
 
@@ -166,7 +186,7 @@ static struct mprof_coverage walk_drops(const struct mprof_model_view *v, uint32
 		if (v->streams[c->stream].guest != guest || c->max <= 0 || !coverage_is_of_losses(v, c->name))
 			continue;
 		for (uint32_t k = c->first; k != MPROF_NONE; k = v->samples[k].next)
-			if (v->samples[k].time >= from && coverage_is_drop(v, k) &&
+			if (v->samples[k].time >= from && coverage_drop_since(v, k) < to && coverage_is_drop(v, k) &&
 			    (first.hole == MPROF_HOLE_NONE || v->samples[k].time < first.to))
 				first = hole(MPROF_HOLE_DROPPED, c->stream, 0, v->samples[k].time);
 	}
@@ -174,17 +194,18 @@ static struct mprof_coverage walk_drops(const struct mprof_model_view *v, uint32
 }
 
 /*
- * Find events that a recorder of GUEST dropped at or after FROM. A sample says how many events it dropped before,
- * so the first greater one from FROM on tells; the counter of a ring that lost its beginning may tell of earlier ones.
+ * Find events that a recorder of GUEST can have dropped between FROM and TO. A sample says how many events it dropped before,
+ * so the first greater one from FROM on tells, if the sample before it is older than TO; the counter of a ring that lost its beginning may
+ * tell of earlier ones.
  */
 static struct mprof_coverage find_dropped(const struct mprof_model_view *v, const struct coverage_index *x,
-					  uint32_t guest, uint64_t from)
+					  uint32_t guest, uint64_t from, uint64_t to)
 {
 	const struct coverage_drop *drop;
 
 	if (!x)
-		return walk_drops(v, guest, from);
-	drop = coverage_index_drop(x, guest, from);
+		return walk_drops(v, guest, from, to);
+	drop = coverage_index_drop(x, guest, from, to);
 	return drop ? hole(MPROF_HOLE_DROPPED, drop->stream, 0, drop->time) : (struct mprof_coverage){0};
 }
 
@@ -194,21 +215,21 @@ void coverage_ask(const struct mprof_model_view *v, const struct coverage_index 
 {
 	*coverage = (struct mprof_coverage){0};
 	for (uint32_t i = 0; i < v->n_streams && coverage->hole == MPROF_HOLE_NONE; i++)
-		if (belong_together(&v->streams[stream], &v->streams[i]) && !is_of_vcpus(v, i))
+		if (belong_together(&v->streams[stream], &v->streams[i]) && !coverage_is_of_vcpus(v, i))
 			*coverage = ask_stream(v, x, i, kind, from, to, at);
 	if (coverage->hole == MPROF_HOLE_NONE)
-		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
+		*coverage = find_dropped(v, x, v->streams[stream].guest, from, to);
 }
 
 void coverage_stream(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t stream, uint64_t from,
 		     uint64_t to, struct mprof_coverage *coverage)
 {
 	*coverage = (struct mprof_coverage){0};
-	if (!v->streams[stream].events || is_of_vcpus(v, stream))
+	if (!v->streams[stream].events)
 		return;
 	*coverage = find_begin_or_loss(v, x, stream, from, from, to);
 	if (coverage->hole == MPROF_HOLE_NONE)
-		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
+		*coverage = find_dropped(v, x, v->streams[stream].guest, from, to);
 }
 
 void coverage_losses(const struct mprof_model_view *v, const struct coverage_index *x, uint32_t stream, uint64_t from,
@@ -216,10 +237,10 @@ void coverage_losses(const struct mprof_model_view *v, const struct coverage_ind
 {
 	*coverage = (struct mprof_coverage){0};
 	for (uint32_t i = 0; i < v->n_streams && coverage->hole == MPROF_HOLE_NONE; i++)
-		if (belong_together(&v->streams[stream], &v->streams[i]) && !is_of_vcpus(v, i))
+		if (belong_together(&v->streams[stream], &v->streams[i]) && !coverage_is_of_vcpus(v, i))
 			*coverage = find_loss(v, x, i, from, from, to);
 	if (coverage->hole == MPROF_HOLE_NONE)
-		*coverage = find_dropped(v, x, v->streams[stream].guest, from);
+		*coverage = find_dropped(v, x, v->streams[stream].guest, from, to);
 }
 
 /*
@@ -250,7 +271,7 @@ void coverage_unresolved(const struct mprof_model_view *v, const struct coverage
 	    coverage->hole == MPROF_HOLE_BEGIN || coverage->hole == MPROF_HOLE_CLOCK)
 		coverage_losses(v, x, t->stream, t->created, end, coverage);
 	if (coverage->hole == MPROF_HOLE_CLOCK && has_order(v, x, t->stream))
-		*coverage = find_dropped(v, x, v->streams[t->stream].guest, t->created);
+		*coverage = find_dropped(v, x, v->streams[t->stream].guest, t->created, end);
 }
 
 void mprof_coverage_ask(const struct mprof_model_view *v, uint32_t stream, enum mprof_coverage_kind kind, uint64_t from,

@@ -531,6 +531,8 @@ static enum mprof_status apply(struct step *step, const struct mprof_raw_event *
 	note_time(step->m, step->s, step->time);
 	note_kind(&step->s->seen, e->id, step->time);
 	handlers[e->id](step);
+	if (step->s->seen.events == 1 && mprof_event_has_context(e->id) && e->context != MPROF_THREAD_NONE)
+		step->s->starter = *thread_index_slot(step->s->index, e->context);
 	return MPROF_OK;
 }
 

@@ -100,7 +100,10 @@ struct model_stream {
 	 * MPROF_NONE.
 	 */
 	uint32_t signal;
-	bool created; /* RUNNING created a thread after SIGNAL */
+	bool created;	      /* RUNNING created a thread after SIGNAL */
+	bool counted;	      /* FIRST_COUNT is known */
+	uint16_t first_count; /* count of the packet of the first event */
+	uint32_t starter;     /* thread that the first event is of, or MPROF_NONE */
 };
 
 struct mprof_model {

@@ -121,7 +121,7 @@ static uint32_t root_add(struct mprof_model *m, uint32_t stream)
 
 enum mprof_status mprof_model_stream(struct mprof_model *m, const struct mprof_model_source *source, uint32_t *stream)
 {
-	struct model_stream s = {.running = MPROF_NONE, .gap = MPROF_NONE, .signal = MPROF_NONE};
+	struct model_stream s = {.running = MPROF_NONE, .gap = MPROF_NONE, .signal = MPROF_NONE, .starter = MPROF_NONE};
 
 	if (m->stage != STAGE_OPEN)
 		return MPROF_END;
@@ -144,6 +144,22 @@ enum mprof_status mprof_model_stream(struct mprof_model *m, const struct mprof_m
 	};
 	*stream = m->streams.n;
 	*(struct model_stream *)grow_take(&m->streams, sizeof(s)) = s;
+	return MPROF_OK;
+}
+
+enum mprof_status mprof_model_packet(struct mprof_model *m, uint32_t stream, uint16_t count)
+{
+	struct model_stream *s;
+
+	if (m->stage != STAGE_OPEN)
+		return MPROF_END;
+	if (stream >= m->streams.n)
+		return MPROF_CORRUPT;
+	s = model_stream_at(m, stream);
+	if (!s->seen.events) {
+		s->counted = true;
+		s->first_count = count;
+	}
 	return MPROF_OK;
 }
 
@@ -309,9 +325,29 @@ static void find_silent(struct mprof_model *m)
 	}
 }
 
+/* Find out which streams whose writers declare nothing have their beginning. */
+static void find_begins(struct mprof_model *m)
+{
+	for (uint32_t i = 0; i < m->streams.n; i++) {
+		struct model_stream *s = model_stream_at(m, i);
+
+		if (s->seen.events && s->counted && !(s->seen.declares & MPROF_DECLARES_KINDS))
+			s->seen.begin = s->first_count ? MPROF_BEGIN_LATER : MPROF_BEGIN_FIRST;
+	}
+	for (uint32_t i = 0; i < model_count(m, MODEL_THREADS); i++) {
+		const struct mprof_thread *t = model_thread(m, i);
+		struct model_stream *s = model_stream_at(m, t->stream);
+
+		if ((t->flags & MPROF_THREAD_PREEXISTING) && !(t->flags & MPROF_THREAD_ROOT) && !MPROF_IS_VCPU(t->id) &&
+		    !(s->seen.declares & MPROF_DECLARES_KINDS) && !(s->counted && i == s->starter))
+			s->seen.begin = MPROF_BEGIN_LATER;
+	}
+}
+
 static bool show_streams(struct mprof_model *m)
 {
 	find_silent(m);
+	find_begins(m);
 	if (!grow_reserve(&m->shown, sizeof(struct mprof_model_stream), m->streams.n))
 		return false;
 	m->shown.n = 0;

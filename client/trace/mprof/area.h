@@ -96,7 +96,8 @@ MPROF_API const struct mprof_area_group *mprof_area_groups(const struct mprof_ar
 MPROF_API const uint64_t *mprof_area_waits(const struct mprof_area *a);
 /*
  * Return the hole in which threads, runs and ends of the area could be that the trace does not have: the first one of the programs
- * whose threads have rows there. Without a hole the trace has all of them. Owned by A.
+ * whose threads have rows there, and of vCPUs that have. Without a hole the trace has all of them. If the hole is MPROF_HOLE_BEGIN and its
+ * FROM is its TO, the trace has all that happened in the area, but may lack threads that did nothing since that time. Owned by A.
  */
 MPROF_API const struct mprof_coverage *mprof_area_coverage(const struct mprof_area *a);
 

@@ -93,7 +93,7 @@ struct mprof_diff_step {
 /*
  * The first difference between the steps of two counterparts. The fields *_COMMON, *_NEXT and
  * *_LATER are indices in the view's STEPS. *_N is the number of steps there from *_NEXT on; 0 when
- * the thread did nothing more.
+ * the trace has no further step of the thread.
  */
 struct mprof_diff_divergence {
 	/*
@@ -115,6 +115,9 @@ struct mprof_diff_divergence {
 	 */
 	uint32_t good_later;
 	uint32_t bad_later;
+	/* 1: the number of steps is 0, but a hole of the run can hide a step behind the common one; else 0. */
+	uint32_t good_unknown;
+	uint32_t bad_unknown;
 };
 
 enum mprof_diff_kind {
@@ -242,7 +245,8 @@ struct mprof_diff_view {
 	 * counters, whatever the times are; else 0
 	 */
 	uint32_t alike;
-	uint32_t reserved;
+	/* 1: a thread or a counter that one run has is not in the other one, and no hole can hide it there; else 0 */
+	uint32_t differs;
 	/* Times of the earliest and of the latest event of each run, ns; 0 without an event. */
 	uint64_t good_start;
 	uint64_t good_end;

@@ -281,6 +281,17 @@ struct mprof_expectation {
  * One stream. Its threads are on the rows from FIRST_ROW up to, but not including, FIRST_ROW +
  * ROWS.
  */
+/* Whether the first event of a stream is the first one that its writer wrote. */
+enum mprof_begin {
+	MPROF_BEGIN_UNSAID, /* the writer declares it (DECLARES of the stream), or nothing tells */
+	/*
+	 * Yes: the event is in packet 0 of a writer that declares nothing, and only the thread that ran then lacks its creation.
+	 * Packet 0 alone is no proof, since counts go on with 0 after 65,535.
+	 */
+	MPROF_BEGIN_FIRST,
+	MPROF_BEGIN_LATER, /* no: a writer that declares nothing wrote packets, or created threads, before */
+};
+
 struct mprof_model_stream {
 	uint64_t start; /* time of the stream's first event; 0 without an event */
 	uint64_t end;	/* time of the stream's latest event; 0 without an event */
@@ -323,7 +334,7 @@ struct mprof_model_stream {
 	 * stream says that it ran: its ring is not in the model. MPROF_NONE if there is none.
 	 */
 	uint32_t silent;
-	uint32_t reserved;
+	uint32_t begin; /* enum mprof_begin */
 	/* A state of the stream says that a thread ran at this time or later, ns; 0 if none does. */
 	uint64_t ran;
 };
@@ -423,6 +434,13 @@ MPROF_API enum mprof_status mprof_model_add(struct mprof_model *m, uint32_t stre
  */
 MPROF_API enum mprof_status mprof_model_add_batch(struct mprof_model *m, uint32_t stream,
 						  const struct mprof_event *events, size_t n, size_t *added);
+
+/*
+ * Say that the next events of STREAM are those of a packet whose header has COUNT. It is needed only for the first event, to know whether the
+ * stream has its beginning (BEGIN of struct mprof_model_stream); without the call the threads tell alone. Return MPROF_OK;
+ * MPROF_CORRUPT for an unknown stream; MPROF_END after mprof_model_finish().
+ */
+MPROF_API enum mprof_status mprof_model_packet(struct mprof_model *m, uint32_t stream, uint16_t count);
 
 /*
  * Record that PACKETS packets (0: unknown number) of STREAM are missing here. The thread that ran

@@ -142,8 +142,11 @@ static enum mprof_status on_damage(struct loader *l, uint32_t stream)
 static enum mprof_status add(struct loader *l, uint32_t stream, const struct mprof_event *events, size_t n)
 {
 	uint64_t *by_type = stream_at(l, stream)->counts.events_by_type;
+	uint16_t packet;
 	size_t added;
 
+	if (input_packet(stream_at(l, stream)->in, &packet))
+		mprof_model_packet(l->model, stream, packet);
 	if (mprof_model_add_batch(l->model, stream, events, n, &added) != MPROF_OK)
 		return MPROF_NOMEM;
 	for (size_t i = 0; i < n; i++)

@@ -307,6 +307,12 @@ const struct mprof_totals *input_totals(const struct input *i)
 	return mprof_decoder_totals(i->decoder);
 }
 
+bool input_packet(const struct input *i, uint16_t *count)
+{
+	*count = mprof_decoder_packet(i->decoder)->count;
+	return !i->sexp;
+}
+
 uint64_t input_bytes(const struct input *i)
 {
 	return i->came;

@@ -72,5 +72,7 @@ const struct mprof_damage *input_damage(const struct input *i);
  */
 const struct mprof_totals *input_totals(const struct input *i);
 uint64_t input_bytes(const struct input *i);
+/* Store in *COUNT the count of the packet of the last events. Return false if the input has no packets. */
+bool input_packet(const struct input *i, uint16_t *count);
 
 #endif

@@ -279,6 +279,9 @@ function collections(stats, length) {
 	return stats.gcs ? [make("p", {textContent})] : [];
 }
 
+/** Return whether the hole C of an area can hide what runs there. A ring that only begins before hides threads that do nothing. */
+const hidesRuns = (c) => Boolean(c) && !(c.hole === "begin" && c.from_ns === c.to_ns);
+
 /**
  * Return a Promise of nodes with the numbers of PLACE {from, to: ns, firstRow, lastRow, rows}. ROWS
  * is the number of rows of the trace; firstRow and lastRow are absent for all rows. ENGINE answers,
@@ -318,7 +321,7 @@ export async function measured(place, engine, clock, hooks, name = "the guest's 
 		make("p", {
 			textContent:
 				`${count(Number(stats.events), "event")} here` +
-				(stats.sleeping_share === null || answer.coverage
+				(stats.sleeping_share === null || hidesRuns(answer.coverage) || answer.totals.lost_packets
 					? "."
 					: `; the guest slept ${(Number(stats.sleeping_share) * 100).toFixed(1)} % of the time.`),
 		}),
