@@ -18,6 +18,8 @@
 #include "writer-state.h"
 
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
+/* A reading, and the verdict on it, mostly take a second; many guests that end at once wait for one another. */
+#define READING_NS (60 * NS_PER_S)
 
 struct head {
 	int64_t stream;
@@ -358,7 +360,7 @@ static int tidy(struct enforcement *e)
 
 /* ---- captures that the reader has not looked at ---------------------------------------------- */
 
-/* Find the oldest capture of the kind `unread` above *CAPTURE that nobody has changed. */
+/* Find the oldest capture of the kind `unread` above *CAPTURE that nobody has changed, and that the reader had time for. */
 static int next_unread(const struct enforcement *e, int64_t *capture, bool *is_none)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -367,6 +369,7 @@ static int next_unread(const struct enforcement *e, int64_t *capture, bool *is_n
 	if (!s)
 		return r;
 	sqlite3_bind_int64(s, 2, *capture);
+	sqlite3_bind_int64(s, 3, (int64_t)age_before(&e->w->age, READING_NS));
 	r = statement_step(&e->w->store.statements, s);
 	*is_none = r != STATEMENT_ROW;
 	if (r != STATEMENT_ROW)
@@ -376,22 +379,24 @@ static int next_unread(const struct enforcement *e, int64_t *capture, bool *is_n
 }
 
 /*
- * While the limit of bytes is exceeded, delete the oldest captures of the kind `unread`, up to LIMIT packets; for room on the disk one
- * capture. Most of them are no crashes, and none pushes a crash out. Each has a transaction of its own, and one that
- * SQLite fails at is passed over. *MORE: more may have to be deleted, and the next call finds out.
+ * While the limit of bytes is exceeded, delete the oldest captures of the kind `unread`, up to LIMIT packets. Most of them are no
+ * crashes, and none pushes a crash out. The youngest stay for READING_NS: else no guest would be judged while another one fills
+ * the archive. Each has a transaction of its own, and one that SQLite fails at is passed over. *MORE: more may have to be
+ * deleted, and the next call finds out.
  */
 static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
 {
-	const bool is_for_disk = e->excess == DELETION_DISK;
 	int64_t capture = 0;
 	bool is_none, is_some = false;
 
-	for (unsigned left = limit; left && e->held > e->bytes && !(is_for_disk && is_some);) {
+	for (unsigned left = limit; left && e->held > e->bytes;) {
 		const unsigned before = left;
 		int r = next_unread(e, &capture, &is_none);
 
-		if (r != 0 || is_none)
+		if (r != 0)
 			return r;
+		if (is_none)
+			break;
 		r = unread_make_room(e->w, capture, e->excess, &left);
 		if (r == ARCHIVE_E_DAMAGED && left) /* it is declared now, and can be deleted */
 			r = unread_make_room(e->w, capture, e->excess, &left);

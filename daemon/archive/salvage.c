@@ -275,10 +275,10 @@ static int copy_table(struct copy *c)
 	int64_t last = -1; /* all row numbers are greater */
 	int r = database_run(c->to, "BEGIN");
 
-	if (r == 0 && is_newer(c))
-		return database_run(c->to, "COMMIT");
 	if (r == 0)
 		r = delete_rows(c);
+	if (r == 0 && is_newer(c))
+		return database_run(c->to, "COMMIT");
 	if (r != 0)
 		return r;
 	while ((r = copy_up(c, &last)) == 1) {

@@ -22,7 +22,7 @@ import unpack  # noqa: E402
 
 PUBLIC = os.path.join(unpack.REFERENCE, "public")
 
-# What each trace lacks. Those of mirage-profile whose recorder ran from the start of the program have their beginning; the published ones of
+# The parts that each trace lacks. Those of mirage-profile whose recorder ran from the start of the program have their beginning; the published ones of
 # the tutorials have threads that were there before.
 HOLES = {name: "begin" for name in ("countwrap", "eio-wrapped", "oddsize", "wrapped-dense", "wrapped", "arp-bad", "arp-good")}
 HOLES |= {f"parallelisation-{name}": "begin" for name in "abc"}

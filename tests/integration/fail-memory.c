@@ -3,7 +3,8 @@
  * libmicrohttpd.
  *
  * $FAIL_MEMORY names a file of two native 64-bit numbers, which is mapped. The first one counts the allocations. The second one is
- * how many succeed before one fails; it counts down to -1, then none fails.
+ * how many succeed before one fails; it counts down to -1, then none fails. Those of jansson's parser always succeed: it leaves out bytes of a
+ * string when it gets no memory, and then ends the program by an assertion.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,10 +16,11 @@
 #include <unistd.h>
 
 static int64_t *counts;
+static _Thread_local bool parses;
 
 static bool fails(void)
 {
-	if (!counts)
+	if (!counts || parses)
 		return false;
 	counts[0]++;
 	return counts[1] >= 0 && counts[1]-- == 0;
@@ -46,7 +48,33 @@ __attribute__((constructor)) static void begin(void)
 	set(scarce_malloc, free);
 }
 
-/* The declaration is in a header that not every build has. */
+/* The declarations are in headers that not every build has. */
+void *json_loadb(const char *text, size_t n, size_t flags, void *error);
+void *json_loadb(const char *text, size_t n, size_t flags, void *error)
+{
+	void *(*real)(const char *, size_t, size_t, void *) =
+		(void *(*)(const char *, size_t, size_t, void *))dlsym(RTLD_NEXT, "json_loadb");
+	void *json;
+
+	parses = true;
+	json = real ? real(text, n, flags, error) : NULL;
+	parses = false;
+	return json;
+}
+
+void *json_loads(const char *text, size_t flags, void *error);
+void *json_loads(const char *text, size_t flags, void *error)
+{
+	void *(*real)(const char *, size_t, void *) =
+		(void *(*)(const char *, size_t, void *))dlsym(RTLD_NEXT, "json_loads");
+	void *json;
+
+	parses = true;
+	json = real ? real(text, flags, error) : NULL;
+	parses = false;
+	return json;
+}
+
 int MHD_add_response_header(void *response, const char *name, const char *value);
 int MHD_add_response_header(void *response, const char *name, const char *value)
 {

@@ -976,7 +976,7 @@ static struct mprof_model *begun(const struct line *lines, size_t n, bool lacks)
 	return m;
 }
 
-/* What a run with a hole shows, and the other one has not, is a difference. */
+/* A part that a run with a hole shows, and the other one has not, is a difference. */
 static void test_proof(void)
 {
 	static const struct line some[] = {CREATES(10, 0, 1, Task), SAYS(11, 1, "request 1")};
