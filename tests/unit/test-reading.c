@@ -287,6 +287,7 @@ static void test_many_tails(void)
 
 static unsigned asked; /* calls that name a process */
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
 /* They stand before those of the C library: no process is made, none is ended, and none is waited for. */
 pid_t fork(void)
 {
@@ -311,6 +312,7 @@ pid_t waitpid(pid_t pid, int *status, int options)
 	errno = ECHILD;
 	return -1;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 /* A reader that could not begin is no process, and ending it touches no other: to kill() -1 is every process. */
 static void test_no_process(void)

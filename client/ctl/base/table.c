@@ -160,12 +160,12 @@ void table_add_json(struct table *t, const json_t *value)
 }
 
 /* All bytes count except continuation bytes (10xxxxxx). */
-int text_width(const char *s)
+int text_width(const char *text)
 {
 	int n = 0;
 
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
 	return n;
 }
 

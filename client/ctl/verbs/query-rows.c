@@ -229,7 +229,7 @@ static void json_cell(struct mprof_json *j, sqlite3_stmt *s, int i)
 			mprof_json_real(j, NULL, sqlite3_column_double(s, i));
 			break;
 		}
-		/* fall through */ /* an infinite number is a text */
+		__attribute__((fallthrough)); /* an infinite number is a text */
 	default:
 		text = sqlite3_column_blob(s, i);
 		mprof_json_text(j, NULL, text ? text : "", text ? (size_t)sqlite3_column_bytes(s, i) : 0);
