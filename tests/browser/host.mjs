@@ -481,8 +481,10 @@ test("host: the page shows a deleted run, a new name and a crash at once", async
 	);
 	await until(async () => (await names(page)).join() === "www,db,mail,dns");
 	await until(async () => /www crashed/.test(await page.getByRole("status").textContent()));
-	await write("begin", "delete 1", "enforce dns 0", "commit");
-	await until(async () => (await names(page)).join() === "www,db,mail");
+	await write("begin", `run 9 xen z old ${UUID(9)} 9 ended poweroff`, "stream 9 9 0 4096 4 0", "commit");
+	await row(page, "old").waitFor();
+	await write("begin", "enforce old 0", "commit");
+	await until(async () => (await names(page)).join() === "www,db,mail,dns");
 });
 
 /* Record the keys of the rows that change from now on. Runs in the page. */
