@@ -31,7 +31,7 @@ class Unikernel(xen.Guest):
             f.write('tsc_mode="native"\n')
             f.write("cpu_weight=8\n")  # guests that spin leave dom0 its processor; its own weight is 256
             f.writelines(f'on_{event}="destroy"\n' for event in ("crash", "poweroff", "reboot", "watchdog"))
-        xen.run("xl", "create", "-q", f"/run/{name}.cfg")
+        xen.create(name)
         self.find()
 
 

@@ -103,6 +103,23 @@ def run(*command, check=True, seconds=120):
     return said
 
 
+def create(name):
+    """Create the guest of a file of configuration. The toolstack has limits of its own, of 10 s, for the console and the devices of a guest:
+    where it gives up, it has destroyed the domain, and creates it again."""
+
+    def created():
+        try:
+            run("xl", "create", "-q", f"/run/{name}.cfg")
+        except Failed as error:
+            if "timed out" not in str(error):
+                raise
+            log(f"tried again: {error}")
+            return False
+        return True
+
+    wait(created, 60, f"xl creates {name}")
+
+
 class XenStore:
     """The store's protocol over its socket; one request at a time."""
 
@@ -170,7 +187,7 @@ class Guest:
             f.write(f'name="{name}"\nkernel="/run/lab/vmlinux-guest"\nramdisk="/run/lab/{image}"\nmemory={memory}\nvcpus=1\n')
             f.write(f'extra="console=hvc0 quiet lab={words}"\n')
             f.writelines(f'on_{event}="{action}"\n' for event, action in self.events.items())
-        run("xl", "create", "-q", f"/run/{name}.cfg")
+        create(name)
         self.find()
 
     def find(self, seconds=60):
