@@ -124,8 +124,11 @@ int database_intact(sqlite3 *db)
 	return r;
 }
 
-/* Run migration NUMBER, from 1, and set the database's version, in one transaction. */
-static int migrate_one(sqlite3 *db, const char *const *lines, int number)
+/*
+ * Run migrations FIRST to LAST, from 1, and set the database's version, in one transaction: a page that several of them change is written
+ * once, and a machine that stops leaves the version that it found.
+ */
+static int migrate_all(sqlite3 *db, const char *const *const *migrations, int first, int last)
 {
 	CLEANUP(freep) char *sql = NULL;
 	size_t size;
@@ -135,13 +138,14 @@ static int migrate_one(sqlite3 *db, const char *const *lines, int number)
 	if (!f)
 		return -ENOMEM;
 	fputs("BEGIN IMMEDIATE;\n", f);
-	for (const char *const *line = lines; *line; line++)
-		fputs(*line, f);
-	fprintf(f, "PRAGMA user_version = %d;\nCOMMIT;\n", number);
+	for (int number = first; number <= last; number++)
+		for (const char *const *line = migrations[number - 1]; *line; line++)
+			fputs(*line, f);
+	fprintf(f, "PRAGMA user_version = %d;\nCOMMIT;\n", last);
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
-	/* The migration is right for its version: a statement that fails finds the tables of another one. */
+	/* The migrations are right for their version: a statement that fails finds the tables of another one. */
 	r = (rc & 0xff) == SQLITE_ERROR ? ARCHIVE_E_VERSION : database_error(db, rc);
 	if (r != 0 && !sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
@@ -162,9 +166,7 @@ static int migrate(sqlite3 *db, const char *const *const *migrations)
 		return ARCHIVE_E_VERSION;
 	if (version > known)
 		return ARCHIVE_E_NEWER;
-	for (int number = (int)version + 1; number <= known && r == 0; number++)
-		r = migrate_one(db, migrations[number - 1], number);
-	return r;
+	return version < known ? migrate_all(db, migrations, (int)version + 1, known) : 0;
 }
 
 #define TEXT_OF(x) #x
