@@ -200,7 +200,7 @@ ready() {
 	xen) xen_need ;;
 	prometheus) prometheus_need ;;
 	browser) npm_need tests/browser ;;
-	prettier) npm_need tests/lint/prettier ;;
+	javascript) npm_need tests/lint/javascript ;;
 	debs) debs_need ;;
 	esac
 }
@@ -254,7 +254,8 @@ impossible() {
 lint() {
 	check format sh tests/lint/format
 	check format-py sh tests/lint/format-py
-	wanted format-js && npm_or_fail format-js tests/lint/prettier && check format-js sh tests/lint/format-js "$node_modules"
+	wanted format-js && npm_or_fail format-js tests/lint/javascript && check format-js sh tests/lint/format-js "$node_modules"
+	wanted eslint && npm_or_fail eslint tests/lint/javascript && check eslint sh tests/lint/eslint "$node_modules"
 	with gcc check gcc-werror true
 	with gcc check cppcheck sh tests/lint/cppcheck "$builds/gcc"
 	with gcc check options sh tests/lint/options "$builds/gcc"

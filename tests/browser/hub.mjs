@@ -2,7 +2,7 @@
 import {spawn} from "node:child_process";
 import path from "node:path";
 
-import {becomes, BUILD, equal, ok, test, TOP, until} from "./harness.mjs";
+import {becomes, BUILD, ok, test, TOP, until} from "./harness.mjs";
 
 /** The hub of tests/fleet/sample.py. `tell(command)` resolves when the command was carried out. */
 class Hub {

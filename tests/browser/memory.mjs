@@ -653,7 +653,7 @@ test("memory: dark, narrow, by touch, and a stack of thousands of calls", async 
 
 test("memory: the cost of a tree of a million nodes depends on its pixels only", async (t) => {
 	const page = await leaky(t);
-	const {painted, laid, ms} = await page.evaluate(async () => {
+	const {painted, laid} = await page.evaluate(async () => {
 		const {flame} = document.getElementById("page").memory;
 		const n = 1 << 20;
 		const tree = {

@@ -132,7 +132,7 @@ const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
 const sorted = (object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** Compare the statistics of a trace of one stream. A model does not keep which labels are marks. */
-function checkStats(name, trace, file, gaps) {
+function checkStats(name, trace, file) {
 	const theirs = JSON.parse(text.decode(run(mprofctl, "stats", "--json", file).out));
 	const ours = JSON.parse(JSON.stringify(trace.stats(0n, 2n ** 63n), plain));
 
@@ -345,7 +345,7 @@ function checkBytes(name, bytes, raw = false) {
 		!back || times === Number(/went back (\d+) times, /.exec(clock)?.[1] ?? 1),
 		`${name}: the clock went back ${times} times: ${clock}`,
 	);
-	checkStats(name, trace, file, gaps);
+	checkStats(name, trace, file);
 	if (!gaps) checkWhy(name, trace, file);
 	checkThreads(name, trace, file);
 	checkArea(name, trace);

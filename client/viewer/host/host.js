@@ -13,7 +13,7 @@ import {Profiles} from "./host-profiles.js";
 import {Profiling} from "./host-profiling.js";
 import {Announcer} from "./host-announcer.js";
 import {Sparklines} from "./host-sparkline.js";
-import {called, captureNews, when} from "./host-text.js";
+import {called, captureNews, KINDS, when} from "./host-text.js";
 import {Live} from "../page/live-lists.js";
 import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";

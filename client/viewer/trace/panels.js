@@ -163,7 +163,7 @@ export class Panels {
 
 	/** The selected thread. */
 	async thread() {
-		const {selection, camera, comparison} = this;
+		const {selection, comparison} = this;
 		const {thread} = selection;
 
 		if (!thread)
