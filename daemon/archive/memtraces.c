@@ -21,6 +21,7 @@
 #define GUEST                                                                                                        \
 	"CASE WHEN uuid IS NOT NULL THEN 'u:' || uuid WHEN name IS NOT NULL THEN 'n:' || name ELSE 'a:' || address " \
 	"END"
+#define DELETABLE "state = 'ended' AND pinned = 0"
 
 enum memtraces_statement {
 	M_BEGIN,
@@ -76,10 +77,10 @@ static const char *const sql[M_STATEMENTS] = {
 		     "coalesce(name, uuid, address), bytes",
 	[M_END_ALL] = "UPDATE recordings SET state = 'ended', reason = ?1, ended_real = ?2, ended_mono = ?3 "
 		      "WHERE state = 'recording'",
-	[M_SUMS] = "SELECT " GUEST ", sum(bytes + 4096) FROM recordings WHERE state <> 'deleted' GROUP BY 1",
-	[M_OLDEST] =
-		"SELECT id, bytes + 4096 FROM recordings WHERE state = 'ended' AND pinned = 0 AND (?1 IS NULL OR " GUEST
-		" = ?1) AND (?2 = 0 OR age_at(began_mono, began_real) < ?2) ORDER BY id LIMIT 1",
+	[M_SUMS] = "SELECT " GUEST ", sum(bytes + 4096), total(CASE WHEN " DELETABLE
+		   " THEN bytes + 4096 END) FROM recordings WHERE state <> 'deleted' GROUP BY 1",
+	[M_OLDEST] = "SELECT id, bytes + 4096 FROM recordings WHERE " DELETABLE " AND (?1 IS NULL OR " GUEST
+		     " = ?1) AND (?2 = 0 OR age_at(began_mono, began_real) < ?2) ORDER BY id LIMIT 1",
 	[M_DELETED] = "SELECT id FROM recordings WHERE state = 'deleted' LIMIT 1",
 	[M_PURGE] = "DELETE FROM pieces WHERE id IN (SELECT id FROM pieces WHERE recording = ?1 LIMIT ?2)",
 	[M_FORGET] = "DELETE FROM recordings WHERE id = ?1",
@@ -398,7 +399,8 @@ int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context)
 	int r = statement_get(&m->store.statements, M_SUMS, NO_VALUES, &s);
 
 	while (s && (r = statement_step(&m->store.statements, s)) == STATEMENT_ROW) {
-		r = call(context, (const char *)sqlite3_column_text(s, 0), (uint64_t)sqlite3_column_int64(s, 1));
+		r = call(context, (const char *)sqlite3_column_text(s, 0), (uint64_t)sqlite3_column_int64(s, 1),
+			 (uint64_t)sqlite3_column_int64(s, 2));
 		if (r)
 			return r;
 	}

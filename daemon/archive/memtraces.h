@@ -110,11 +110,11 @@ int memtraces_delete(struct memtraces *m, int64_t id);
 /* End all recordings that the previous writer has not ended, with the given REASON and time. */
 int memtraces_end_all(struct memtraces *m, const char *reason, uint64_t real, uint64_t mono);
 
-typedef int memtraces_sum_call(void *context, const char *guest, uint64_t bytes);
+typedef int memtraces_sum_call(void *context, const char *guest, uint64_t bytes, uint64_t deletable);
 /*
- * Call CALL with the sum of bytes of each guest. GUEST is "u:UUID", else "n:NAME", else
- * "a:ADDRESS". A recording counts as 4,096 bytes more than it has, so that empty ones count, too.
- * If CALL returns another value than 0, the call ends and returns it. Needs no transaction.
+ * Call CALL with the sum of bytes of each guest, and with the sum of those recordings that memtraces_delete_oldest() may
+ * delete. GUEST is "u:UUID", else "n:NAME", else "a:ADDRESS". A recording counts as 4,096 bytes more than it has, so that
+ * empty ones count, too. If CALL returns another value than 0, the call ends and returns it. Needs no transaction.
  */
 int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context);
 /*

@@ -31,6 +31,7 @@
 #define VACUUM_BYTES   ((uint64_t)256 << 16)
 #define ENFORCE_NS     NS_PER_S
 #define RETRY_NS       NS_PER_S
+#define ROOM_STEPS     16u /* times per second that recordings are deleted for the disk, at most */
 #define DELETIONS_STEP 64u /* recordings that quotas delete per second, at most */
 
 struct commit_thread {
@@ -163,18 +164,21 @@ static int write_batch(struct commit_thread *c)
 /* The result of memtraces_sums(): a guest above its quota, and the bytes of all guests. */
 struct excess {
 	uint64_t limit, total;
-	char *guest; /* first guest that has more than LIMIT bytes; NULL = none; owned */
+	uint64_t due; /* bytes of TOTAL that the quotas of single guests delete, at once or in the next seconds */
+	char *guest;  /* first guest that has more than LIMIT bytes, and recordings to delete; NULL = none; owned */
 	uint64_t over;
 };
 
-static int see_sum(void *context, const char *guest, uint64_t bytes)
+static int see_sum(void *context, const char *guest, uint64_t bytes, uint64_t deletable)
 {
 	struct excess *e = context;
+	uint64_t over = e->limit && bytes > e->limit ? bytes - e->limit : 0;
 
 	e->total += bytes;
-	if (!e->guest && guest && e->limit && bytes > e->limit) {
+	e->due += over < deletable ? over : deletable;
+	if (!e->guest && guest && over && deletable) {
 		e->guest = strdup(guest);
-		e->over = bytes - e->limit;
+		e->over = over;
 	}
 	return 0;
 }
@@ -208,47 +212,120 @@ static int end_transaction(struct commit_thread *c, int r)
 
 /*
  * Delete the oldest recordings while a guest is above its quota, all guests together are above the
- * limit, recordings are too old, or fewer than WANT bytes are free. Add the number of deleted
- * recordings to *N. Return 0 or an error.
+ * limit, or recordings are too old. A guest above its quota pays for itself first: the limit of all counts what is left then.
+ * Add the number of deleted recordings to *N. Return 0 or an error.
  */
-static int delete_excess(struct commit_thread *t, uint64_t want, unsigned *n)
+static int delete_excess(struct commit_thread *t, unsigned *n)
 {
 	const struct config *c = t->config;
 	struct excess e = {.limit = c->sink_guest_bytes};
-	uint64_t free_bytes = 0, before = age_before(memtraces_age(t->w), c->sink_age_ns);
+	uint64_t before = age_before(memtraces_age(t->w), c->sink_age_ns);
 	int r = memtraces_sums(t->w, see_sum, &e);
 
 	if (r == 0 && e.guest)
 		r = delete_until(t, e.guest, 0, e.over, DELETION_QUOTA, n);
 	free(e.guest);
-	if (r == 0 && c->sink_bytes && e.total > c->sink_bytes)
-		r = delete_until(t, NULL, 0, e.total - c->sink_bytes, DELETION_QUOTA, n);
+	if (r == 0 && c->sink_bytes && e.total - e.due > c->sink_bytes)
+		r = delete_until(t, NULL, 0, e.total - e.due - c->sink_bytes, DELETION_QUOTA, n);
 	if (r == 0 && before)
 		r = delete_until(t, NULL, before, UINT64_MAX, DELETION_AGE, n);
-	if (r == 0)
-		r = space_free(memtraces_store(t->w), &free_bytes);
-	if (r == 0 && want > free_bytes)
-		r = delete_until(t, NULL, 0, want - free_bytes, DELETION_DISK, n);
 	return r;
 }
 
 /*
- * Delete recordings that exceed a limit, and some pieces of deleted recordings. Return 0 or an
+ * Delete the pieces of deleted recordings, and return their space to the file system, until WANT
+ * bytes are free. *HAS is the number of free bytes then. Return 0 or an error.
+ */
+static int purge(struct commit_thread *c, uint64_t want, uint64_t *has)
+{
+	bool more = true, unused;
+	int r = space_free(memtraces_store(c->w), has);
+
+	while (r == 0 && more && *has < want) {
+		r = memtraces_begin(c->w);
+		if (r == 0)
+			r = end_transaction(c, memtraces_purge(c->w, PURGE_STEP, &more));
+		for (unused = true; r == 0 && unused;)
+			r = space_vacuum(memtraces_store(c->w), VACUUM_BYTES, &unused);
+		if (r == 0)
+			r = space_free(memtraces_store(c->w), has);
+	}
+	return r;
+}
+
+/* Count N recordings as deleted. */
+static void count_deleted(struct commit_thread *c, unsigned n)
+{
+	pthread_mutex_lock(&c->lock);
+	c->state.deleted += n;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Delete the oldest recordings, until BYTES or DELETIONS_STEP of them are deleted. Add their number to *N. Return 0 or an error. */
+static int delete_some(struct commit_thread *c, uint64_t bytes, unsigned *n)
+{
+	int r = memtraces_begin(c->w);
+
+	if (r == 0)
+		r = end_transaction(c, delete_until(c, NULL, 0, bytes, DELETION_DISK, n));
+	if (r == 0)
+		count_deleted(c, *n);
+	return r;
+}
+
+/*
+ * For space_make() and space_delete_until(): delete the pieces of deleted recordings, and if that does not free WANT bytes,
+ * delete more recordings.
+ */
+static int delete_step(void *context, uint64_t want, bool *more)
+{
+	struct commit_thread *c = context;
+	unsigned deleted = 1;
+	uint64_t has;
+	int r = purge(c, want, &has);
+
+	if (r == 0 && has < want) {
+		deleted = 0;
+		r = delete_some(c, want - has, &deleted);
+		if (r == 0)
+			r = purge(c, want, &has);
+	}
+	*more = deleted != 0;
+	return r;
+}
+
+/*
+ * While the file system has too little free space, delete the oldest recordings. Deleted recordings give their space back before
+ * others are deleted: the file alone does not get shorter. Return 0 or an error.
+ */
+static int keep_room(struct commit_thread *c)
+{
+	uint64_t want = config_free_space(c->config), has = 0;
+	int r = space_free(memtraces_store(c->w), &has);
+
+	if (r != 0 || has >= want)
+		return r;
+	return space_delete_until(memtraces_store(c->w), want, ROOM_STEPS, delete_step, c, &(bool){false});
+}
+
+/*
+ * Delete recordings that exceed a limit or whose room others need, and some pieces of deleted recordings. Return 0 or an
  * error.
  */
 static int tidy(struct commit_thread *c)
 {
+	bool more = c->purging, is_due;
 	unsigned deleted = 0;
-	bool more = c->purging;
 	int r;
 
 	memtraces_run_age(c->w, !space_is_full(memtraces_store(c->w)));
-	if (clock_mono() - c->enforced < ENFORCE_NS && !c->purging)
+	is_due = clock_mono() - c->enforced >= ENFORCE_NS;
+	if (!is_due && !c->purging)
 		return 0;
 	r = memtraces_begin(c->w);
-	if (r == 0 && clock_mono() - c->enforced >= ENFORCE_NS) {
+	if (r == 0 && is_due) {
 		c->enforced = clock_mono();
-		r = delete_excess(c, config_free_space(c->config), &deleted);
+		r = delete_excess(c, &deleted);
 		more = true;
 	}
 	for (unsigned i = 0; i < PURGE_STEPS && more && r == 0; i++)
@@ -257,9 +334,10 @@ static int tidy(struct commit_thread *c)
 	if (r == 0 && c->purging)
 		r = space_vacuum(memtraces_store(c->w), VACUUM_BYTES, &(bool){false});
 	c->purging = more;
-	pthread_mutex_lock(&c->lock);
-	c->state.deleted += deleted;
-	pthread_mutex_unlock(&c->lock);
+	if (r == 0)
+		count_deleted(c, deleted);
+	if (r == 0 && is_due)
+		r = keep_room(c);
 	return r > 0 && r != ARCHIVE_E_FULL ? 0 : r; /* try again in a second */
 }
 
@@ -355,55 +433,6 @@ static bool finish(struct commit_thread *c, int r)
 	pthread_mutex_unlock(&c->lock);
 	wake(c);
 	return !again;
-}
-
-/*
- * Delete the pieces of deleted recordings, and return their space to the file system, until WANT
- * bytes are free. *HAS is the number of free bytes then. Return 0 or an error.
- */
-static int purge(struct commit_thread *c, uint64_t want, uint64_t *has)
-{
-	bool more = true, unused;
-	int r = space_free(memtraces_store(c->w), has);
-
-	while (r == 0 && more && *has < want) {
-		r = memtraces_begin(c->w);
-		if (r == 0)
-			r = end_transaction(c, memtraces_purge(c->w, PURGE_STEP, &more));
-		for (unused = true; r == 0 && unused;)
-			r = space_vacuum(memtraces_store(c->w), VACUUM_BYTES, &unused);
-		if (r == 0)
-			r = space_free(memtraces_store(c->w), has);
-	}
-	return r;
-}
-
-static int delete_some(struct commit_thread *c, uint64_t want, unsigned *n)
-{
-	int r = memtraces_begin(c->w);
-
-	return r ? r : end_transaction(c, delete_excess(c, want, n));
-}
-
-/*
- * For space_make(): delete the pieces of deleted recordings, and if that does not free WANT bytes,
- * delete more recordings.
- */
-static int delete_step(void *context, uint64_t want, bool *more)
-{
-	struct commit_thread *c = context;
-	unsigned deleted = 1;
-	uint64_t has;
-	int r = purge(c, want, &has);
-
-	if (r == 0 && has < want) {
-		deleted = 0;
-		r = delete_some(c, want, &deleted);
-		if (r == 0)
-			r = purge(c, want, &has);
-	}
-	*more = deleted != 0;
-	return r;
 }
 
 static bool make_space(struct commit_thread *c)

@@ -383,6 +383,35 @@ class Quotas(Case):
             self.assertEqual(d.wait_rows(1, "reason = 'quota'", "id"), [(2,)])
             self.assertEqual(d.rows("id", "state = 'recording'"), [(1,)])
 
+    def record(self, d, name, source, packets):
+        """Record a profile NAME of PACKETS times 100,000 bytes of the guest with the address SOURCE, to its end."""
+        with self.guest(d, info(name) + packet(random.randbytes(100_000)) * packets, source):
+            pass
+        d.wait_rows(1, f"context = '{name}' AND state = 'ended'")
+
+    def test_bytes_of_one_and_of_all(self):
+        """A guest above its own quota pays for itself: if that keeps the quota of all, no other guest loses a recording."""
+        d = self.sink("bytes-per-guest = 1M\nbytes = 1800K")
+        self.record(d, "oldest", "127.1.0.1", 7)
+        for i in range(4):
+            self.record(d, str(i), "127.1.0.2", 3)
+        d.wait(lambda: d.metric("deleted_total"))
+        d.pass_time(5)
+        self.assertEqual(d.rows("context"), [("oldest",), ("1",), ("2",), ("3",)])
+
+    def test_bytes_of_a_guest_with_pinned(self):
+        """A guest that is above its quota, and whose recordings are all pinned, keeps no other guest from its quota."""
+        d = self.sink("bytes-per-guest = 1M")
+        for i in range(4):
+            with self.guest(d, info(str(i)), "127.1.0.1") as pinned:
+                ((recording,),) = d.wait_rows(1, f"context = '{i}'", "id")
+                self.assertEqual(d.say("patch", recording=recording, pinned=1)[0], "ok")
+                pinned.sendall(packet(random.randbytes(100_000)) * 3)
+            d.wait_rows(1, f"context = '{i}' AND state = 'ended'")
+        for i in range(4, 8):
+            self.record(d, str(i), "127.1.0.2", 3)
+        d.wait(lambda: len(d.rows("id", "address = '127.1.0.2'")) == 3)
+
     def test_rate(self):
         """The rate limit is a guest's: a second connection, at the same time or later, gets no
         more."""
@@ -566,6 +595,28 @@ class Overrun(Case):
         self.assertEqual(d.bytes_of(recording), expected)
         d.pass_time(10)  # the sink looks for excess meanwhile
         self.assertEqual(d.wait_rows(1, "context = 'greedy' AND reason IS NOT NULL", "reason"), [("disk",)])
+
+    def test_room_for_others(self):
+        """Another program takes room on the disk: the sink deletes as many of its oldest recordings as give it back, and no more."""
+        self.small_disk()
+        d = self.sink(config=QUIET.replace("free-space = 1M\nreserve = 0", "free-space = 4M\nreserve = 0\nwal-limit = 1M"))
+        for i in range(10):
+            with d.connect() as guest:
+                guest.sendall(info(str(i)) + b"".join(packet(random.randbytes(100_000)) for _ in range(3)))
+            d.wait_rows(i + 1, "state = 'ended'")
+        want = (4 + 2) << 20
+
+        def room():
+            st = os.statvfs("state")
+            return st.f_bavail * st.f_frsize
+
+        with open("state/ballast", "wb", buffering=0) as f:
+            f.write(bytes(room() - want + 500_000))
+        d.wait(lambda: len(d.rows()) < 10 and (room() >= want or not d.rows()))
+        d.pass_time(10)
+        self.assertGreaterEqual(room(), want)
+        self.assertGreaterEqual(len(d.rows()), 6)
+        self.assertEqual(d.rows("context")[-1], ("9",))
 
 
 class Offered(Case):

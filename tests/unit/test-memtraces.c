@@ -250,18 +250,20 @@ static void test_restart(void)
 	bench_deinit(&b);
 }
 
-static int take_sum(void *context, const char *guest, uint64_t bytes)
+static int take_sum(void *context, const char *guest, uint64_t bytes, uint64_t deletable)
 {
 	uint64_t *sum = context;
 
-	if (strcmp(guest, "n:web") == 0)
-		*sum = bytes;
+	if (strcmp(guest, "n:web") == 0) {
+		sum[0] = bytes;
+		sum[1] = deletable;
+	}
 	return 0;
 }
 
 static void test_quota(void)
 {
-	uint64_t gone, sum = 0;
+	uint64_t gone, sum[2] = {0};
 	struct bench b;
 	int64_t ids = 0;
 	bool more = true;
@@ -274,8 +276,9 @@ static void test_quota(void)
 		t.state = id == 2 ? "recording" : "ended";
 		put(&b, &t, (const uint8_t *)"0123456789", 10);
 	}
-	CHECK_EQ_INT(memtraces_sums(b.w, take_sum, &sum), 0);
-	CHECK_EQ_INT((int64_t)sum, 30 + 3 * 4096);
+	CHECK_EQ_INT(memtraces_sums(b.w, take_sum, sum), 0);
+	CHECK_EQ_INT((int64_t)sum[0], 30 + 3 * 4096);
+	CHECK_EQ_INT((int64_t)sum[1], 20 + 2 * 4096); /* recording 2 goes on */
 	CHECK_EQ_INT(memtraces_begin(b.w), 0);
 	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, DELETION_QUOTA, &gone), 0); /* deletes recording 1 */
 	CHECK_EQ_INT((int64_t)gone, 10 + 4096);
