@@ -3,7 +3,8 @@
  *
  * An entry has copies of some columns and the row's identifier. SQLite has no statement that changes an entry alone. So an entry that names no row
  * gets a row with these columns, which makes the same entry again; and a row that differs from its entry gets the columns of the entry, by which
- * the entry becomes its own, and then its own columns again, by which it is replaced.
+ * the entry becomes its own. If the checksum says that the row was right, it then gets its own columns again, by which the entry is replaced.
+ * Otherwise the columns of the row were damaged, and those of the entry may be what they were.
  */
 #include "index-entries.h"
 
@@ -20,16 +21,26 @@ struct table_index {
 	enum writer_statement list;  /* identifiers in the entries of a place */
 	enum writer_statement entry; /* columns of the entry with an identifier, of that place */
 	enum writer_statement row;   /* columns of the row with an identifier */
+	enum writer_statement sums;  /* what its checksum covers, as READ_ENDS; without a checksum it does not hold */
 	enum writer_statement fill;  /* insert a row */
 	enum writer_statement move;  /* set the columns of a row */
 	size_t n;		     /* number of columns */
 };
 
-static const struct table_index by_position = {STATEMENT_REPAIR_ROWS, STATEMENT_ENTRY,	    STATEMENT_ENTRY_ROW,
-					       STATEMENT_ENTRY_FILL,  STATEMENT_ENTRY_MOVE, 7};
-static const struct table_index by_capture = {STATEMENT_TAIL_ENTRIES,	 STATEMENT_TAIL_ENTRY,
-					      STATEMENT_TAIL_ENTRY_ROW,	 STATEMENT_TAIL_ENTRY_FILL,
-					      STATEMENT_TAIL_ENTRY_MOVE, 4};
+static const struct table_index by_position = {STATEMENT_REPAIR_ROWS,
+					       STATEMENT_ENTRY,
+					       STATEMENT_ENTRY_ROW,
+					       STATEMENT_ENTRY_SUMS,
+					       STATEMENT_ENTRY_FILL,
+					       STATEMENT_ENTRY_MOVE,
+					       7};
+static const struct table_index by_capture = {STATEMENT_TAIL_ENTRIES,
+					      STATEMENT_TAIL_ENTRY,
+					      STATEMENT_TAIL_ENTRY_ROW,
+					      STATEMENT_TAIL_ENTRY_SUMS,
+					      STATEMENT_TAIL_ENTRY_FILL,
+					      STATEMENT_TAIL_ENTRY_MOVE,
+					      4};
 
 struct mending {
 	struct archive_writer *w;
@@ -83,17 +94,35 @@ static int columns_write(const struct mending *m, enum writer_statement which, i
 	return statement_run(&m->w->store.statements, which, 1 + m->index->n, values);
 }
 
-/* Let the row ID, with the columns ROW, replace its ENTRY. */
+/* Set *HOLDS to whether the columns of the row ID agree with its checksum. */
+static int row_holds(const struct mending *m, int64_t id, bool *holds)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->w->store.statements, m->index->sums, 1, &id, &s);
+
+	*holds = false;
+	if (r == 0)
+		r = statement_step(&m->w->store.statements, s);
+	if (r != STATEMENT_ROW)
+		return r;
+	*holds = writer_row_holds(s, false);
+	return 0;
+}
+
+/* Let the row ID, with the columns ROW, and its ENTRY agree: the row that does not hold takes the columns of the entry. */
 static int entry_replace(const struct mending *m, int64_t id, const int64_t entry[COLUMNS_MOST],
 			 const int64_t row[COLUMNS_MOST])
 {
 	sqlite3 *db = m->w->store.db;
-	/* While the schema is writable, SQLite goes on if it does not find the entry that a statement replaces. */
-	int r = database_error(db, sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL));
+	bool holds;
+	int r = row_holds(m, id, &holds);
 
+	/* While the schema is writable, SQLite goes on if it does not find the entry that a statement replaces. */
+	if (r == 0)
+		r = database_error(db, sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL));
 	if (r == 0)
 		r = columns_write(m, m->index->move, id, entry);
-	if (r == 0)
+	if (r == 0 && holds)
 		r = columns_write(m, m->index->move, id, row);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
 	return r;

@@ -14,7 +14,8 @@ struct archive_writer;
 
 /*
  * Let the index agree with the rows of packet SEQUENCE; or, if CAPTURE is not 0, with those of the tail that this capture has of STREAM. An entry
- * without a row gets one without content, which is damaged: the caller takes it out of service. An entry of a row that is elsewhere is replaced.
+ * without a row gets one without content, which is damaged: the caller takes it out of service. An entry of a row that is elsewhere is replaced,
+ * if the row agrees with its checksum; if it does not, it gets the columns of the entry: a row whose columns were damaged is whole then.
  * *MENDED: something disagreed. Needs an open transaction. Return 0 or an error.
  */
 int index_entries_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *mended);

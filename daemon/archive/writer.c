@@ -11,6 +11,7 @@
  */
 #include "array.h"
 #include "database.h"
+#include "index-entries.h"
 #include "outbox-sum.h"
 #include "row-sums.h"
 #include "space.h"
@@ -384,16 +385,13 @@ static bool piece_holds(const struct archive_writer *w, const struct archive_pie
 	       (piece->length == 0 || piece->data);
 }
 
-int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece)
+/* Append PIECE. Return as archive_writer_append(), or ARCHIVE_E_DAMAGED with nothing changed. */
+static int append(struct archive_writer *w, const struct archive_piece *piece)
 {
 	struct archive_piece rest = *piece; /* the part of PIECE that is not stored yet */
 	struct packet_end end;
 	int r;
 
-	if (!piece_holds(w, &rest))
-		return -EINVAL;
-	if (!usage_has(&w->usage, rest.stream))
-		return ARCHIVE_E_ABSENT;
 	r = writer_packet_end(w, rest.stream, rest.sequence, &end);
 	if (r != 0 || end.flags & ARCHIVE_CHUNK_LAST)
 		return r;
@@ -411,13 +409,40 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
 		r = insert_piece(w, &rest);
 	if (r == 0)
 		usage_add(&w->usage, rest.stream, rest.length);
+	return r;
+}
+
+/*
+ * Let the index agree with the rows of a packet of which a row was damaged. Return 0 if they disagreed, so the rows may be whole now;
+ * ARCHIVE_E_DAMAGED if the packet is as damaged as before; or an error.
+ */
+static int mend(struct archive_writer *w, int64_t stream, uint64_t sequence)
+{
+	bool mended;
+	int r = index_entries_mend(w, stream, sequence, 0, &mended);
+
+	w->damage.pieces += r == 0 && mended;
+	return r == 0 && !mended ? ARCHIVE_E_DAMAGED : r;
+}
+
+int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece)
+{
+	int r;
+
+	if (!piece_holds(w, piece))
+		return -EINVAL;
+	if (!usage_has(&w->usage, piece->stream))
+		return ARCHIVE_E_ABSENT;
+	r = append(w, piece);
+	if (r == ARCHIVE_E_DAMAGED && (r = mend(w, piece->stream, piece->sequence)) == 0)
+		r = append(w, piece);
 	if (r != ARCHIVE_E_DAMAGED)
 		return r;
 	/*
 	 * The packet's stored rows are damaged, so PIECE does not follow them any more. The repair
 	 * declares a gap from the damage to the next packet.
 	 */
-	return packet_repair(w, rest.stream, rest.sequence, &(bool){false});
+	return packet_repair(w, piece->stream, piece->sequence, &(bool){false});
 }
 
 static int insert_gap(struct archive_writer *w, const struct archive_gap *gap)
@@ -461,6 +486,8 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 		r = WRITER_RUN(w, strcmp(gap->kind, "lost") == 0 ? STATEMENT_COUNT_LOST : STATEMENT_COUNT_SKIPPED,
 			       gap->stream, (int64_t)gap->packets);
 	if (r == 0)
+		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
+	if (r == ARCHIVE_E_DAMAGED && (r = mend(w, gap->stream, gap->after_sequence)) == 0)
 		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
 	/*
 	 * A row before the gap is damaged: repair the packet. The repair declares a gap itself,

@@ -850,6 +850,116 @@ static void test_entries(void)
 	fixture_deinit(&f);
 }
 
+/* Return how many rows no entry of the index names as they are, and the other way round. */
+static int64_t disagreeing(const struct fixture *f)
+{
+	return fixture_number(f,
+			      "SELECT count(*) FROM (SELECT id, stream, sequence, offset, length, flags,"
+			      " first_timestamp, packet_bytes FROM chunks NOT INDEXED EXCEPT SELECT id, stream,"
+			      " sequence, offset, length, flags, first_timestamp, packet_bytes FROM chunks INDEXED BY"
+			      " chunks_by_position)");
+}
+
+/* The columns of ways in which a disk changes a row of a packet that grows, and one of the packet before it. */
+static const char *const column_changes[] = {
+	"sequence = sequence + (1 << 40)",
+	"stream = 3",
+	"offset = offset + (1 << 10)",
+	"length = length + (1 << 9)",
+	"flags = flags + 8",
+	"first_timestamp = first_timestamp + (1 << 30)",
+	"sequence = sequence - 2",
+	"packet_bytes = 1 << 8",
+};
+
+/* Events after a column of a row was damaged. */
+enum column_way { COLUMN_ENFORCE, COLUMN_APPEND, COLUMN_GAP, COLUMN_REPAIR, COLUMN_RESUME, COLUMN_WAYS };
+
+/* Make packet 6, and packet 7 that grows, and apply CHANGE to the row of 6, or to the second one of 7. */
+static bool columns_make(struct fixture *f, const char *change_columns, bool is_newest)
+{
+	char sql[128];
+
+	if (!fixture_init(f))
+		return false;
+	CHECK_EQ_INT(fixture_put(f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(fixture_packet(f, 1, 6, 5030, 1000), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(fixture_append(f, 1, 7, 30, 500, 0, true, 2000), 0);
+	CHECK_EQ_INT(fixture_append(f, 1, 7, 530, 300, 0, true, 2001), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+	snprintf(sql, sizeof(sql), "UPDATE chunks SET %s WHERE id = %d", change_columns, is_newest ? 3 : 1);
+	fixture_change_table(f, "chunks", "chunks_by_position", sql);
+	fixture_reopen(f);
+	return true;
+}
+
+static void columns_use(struct fixture *f, enum column_way way)
+{
+	const struct archive_gap gap = {.stream = 1,
+					.kind = "lost",
+					.reason = "lapped",
+					.after_sequence = 7,
+					.after_offset = 830,
+					.next_sequence = 8,
+					.packets = 1};
+	bool more, damaged;
+
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	if (way == COLUMN_ENFORCE)
+		CHECK_EQ_INT(archive_writer_enforce(f->w, NULL, 5700, 0, 100, &more), 0);
+	if (way == COLUMN_APPEND)
+		CHECK_EQ_INT(fixture_append(f, 1, 7, 830, 100, ARCHIVE_CHUNK_LAST, true, 2002), 0);
+	if (way == COLUMN_GAP)
+		CHECK_EQ_INT(archive_writer_gap(f->w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+	for (uint64_t sequence = 6; way == COLUMN_REPAIR && sequence < 8; sequence++)
+		CHECK_EQ_INT(archive_writer_repair(f->w, 1, sequence, 0, &damaged), 0);
+}
+
+/* Check that all is there that WAY leaves, at a start. */
+static void columns_check(struct fixture *f, enum column_way way)
+{
+	const bool is_ended = way == COLUMN_APPEND || way == COLUMN_GAP;
+	struct archive_resume at = {0};
+	bool more, damaged;
+
+	fixture_reopen(f);
+	CHECK_EQ_INT(archive_writer_resume(f->w, take, &at), 0);
+	CHECK(at.any && at.last_sequence == 7 && fixture_read(f, 1, 7).is_whole);
+	CHECK_EQ_UINT(fixture_read(f, 1, 7).last_end, way == COLUMN_APPEND ? 930 : 830);
+	CHECK_EQ_UINT(at.sequence, is_ended ? 8 : 7);
+	CHECK_EQ_UINT(at.offset, is_ended ? 30 : 830);
+	for (uint64_t sequence = 6; sequence < 8; sequence++)
+		CHECK_EQ_INT(archive_writer_repair(f->w, 1, sequence, 0, &damaged), 0);
+	CHECK_EQ_INT(fixture_read(f, 1, 6).is_complete, way != COLUMN_ENFORCE);
+	CHECK_EQ_INT(fixture_number(f, "SELECT count(*) FROM gaps"), way == COLUMN_GAP);
+	CHECK_EQ_INT(disagreeing(f), 0);
+	CHECK(fixture_integrity(f));
+	/* The oldest packet goes when a limit wants it, and the newest stays. */
+	CHECK_EQ_INT(archive_writer_enforce(f->w, NULL, 1, 0, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(f, "SELECT count(*) FROM chunks NOT INDEXED WHERE sequence <> 7"), 0);
+	CHECK_EQ_INT(fixture_number(f, "SELECT lost_packets + damaged_packets FROM streams"), way == COLUMN_GAP);
+}
+
+/*
+ * A column of a row is damaged, and its copy in the index is not. Nothing is lost: neither to the limits, nor to a packet that grows, nor at a
+ * start.
+ */
+static void test_columns(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(column_changes); i++)
+		for (unsigned way = 0; way < 2 * COLUMN_WAYS; way++) {
+			struct fixture f;
+
+			if (!columns_make(&f, column_changes[i], way >= COLUMN_WAYS))
+				return;
+			columns_use(&f, way % COLUMN_WAYS);
+			columns_check(&f, way % COLUMN_WAYS);
+			fixture_deinit(&f);
+		}
+}
+
 /* Stamps of a damaged capture that contradict those beside it neither delete it early, nor keep it and those behind it for ever. */
 static void test_stamps(void)
 {
@@ -1215,6 +1325,7 @@ int main(void)
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
 	CHECK_RUN(test_entries);
+	CHECK_RUN(test_columns);
 	CHECK_RUN(test_stamps);
 	CHECK_RUN(test_stamp_before_deletion);
 	CHECK_RUN(test_kinds);
