@@ -9,16 +9,17 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "process.h"
 #include "symbols.h"
 
@@ -301,56 +302,42 @@ static void look_again(struct attached *a)
 
 /* ---- the directory, and what is said ---- */
 
-/* Make the hidden directory *HIDDEN, which gets the name *PATH when it is complete. Return false after an error message. */
-static bool directory_make(const char *dir, pid_t pid, char **hidden, char **path)
+/*
+ * Write the name of the directory of the process PID to NAME (SIZE bytes). Return whether that place in DIR is free, or has an earlier
+ * look; if not, write a sentence to TEXT.
+ */
+static bool path_find(pid_t pid, const char *dir, char *name, size_t size, char *text, size_t text_size)
 {
-	char name[40];
-	struct stat st;
-	char *ring = NULL;
-	bool there, own;
+	char program[24], *path;
+	int there;
+	bool own;
 
-	process_name(pid, name, 24);
-	if (asprintf(path, "%s/%s.%d", dir, name, (int)pid) < 0)
-		*path = NULL;
-	if (asprintf(hidden, "%s/.%s.%d", dir, name, (int)pid) < 0)
-		*hidden = NULL;
-	if (!*path || !*hidden || asprintf(&ring, "%s/" ATTACH_RING, *path) < 0) {
-		fputs("mprof-run: out of memory.\n", stderr);
+	process_name(pid, program, sizeof(program));
+	snprintf(name, size, "%s.%d", program, (int)pid);
+	if (asprintf(&path, "%s/%s", dir, name) < 0) {
+		snprintf(text, text_size, "memory is short");
 		return false;
 	}
-	there = lstat(*path, &st) == 0;
-	own = lstat(ring, &st) == 0;
-	free(ring);
-	if (there && !own) {
-		fprintf(stderr,
-			"mprof-run: %s is there and has rings of mprof-run already; ask `mprofctl why` for it, or name "
-			"another directory with --dir.\n",
-			*path);
-		return false;
-	}
-	directory_remove(*hidden);
-	if (mkdir(*hidden, 0750) == 0)
-		return true;
-	fprintf(stderr, "mprof-run: %s: cannot make this directory: %s.\n", *hidden, strerror(errno));
-	return false;
-}
-
-/* Open the file NAME in the directory DIR for writing. Return NULL if that fails. */
-static FILE *file_open(const char *dir, const char *name)
-{
-	char *path;
-	FILE *f;
-
-	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		return NULL;
-	f = fopen(path, "we");
+	there = directory_open(path);
+	own = there == -ENOENT || (there >= 0 && faccessat(there, ATTACH_RING, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+	if (there >= 0)
+		close(there);
+	if (!own && there >= 0)
+		snprintf(text, text_size,
+			 "%s is there and has rings of mprof-run already; ask `mprofctl why` for it, or name another "
+			 "directory with --dir",
+			 path);
+	else if (!own)
+		snprintf(text, text_size,
+			 "%s is there and is no directory of this user: %s; name another directory with --dir", path,
+			 strerror(-there));
 	free(path);
-	return f;
+	return own;
 }
 
-static void modules_write(const struct attached *a, const char *dir)
+static void modules_write(const struct attached *a, int directory)
 {
-	FILE *f = file_open(dir, ".modules");
+	FILE *f = directory_file(directory, ".modules");
 
 	if (!f)
 		return;
@@ -391,8 +378,8 @@ static bool has_gone(const struct attached *a)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* Look at the threads, and write what is found into the directory DIR. Return false and a sentence in TEXT if that fails. */
-static bool look(struct attached *a, const char *dir, char *text, size_t size)
+/* Look at the threads, and write what is found into DIRECTORY, which lies at DIR. Return false and a sentence in TEXT if that fails. */
+static bool look(struct attached *a, int directory, const char *dir, char *text, size_t size)
 {
 	int r;
 
@@ -402,7 +389,7 @@ static bool look(struct attached *a, const char *dir, char *text, size_t size)
 		return false;
 	}
 	a->glibc = symbols_glibc(a->symbols);
-	a->stacks = file_open(dir, ".stacks");
+	a->stacks = directory_file(directory, ".stacks");
 	a->began = now();
 	for (uint32_t i = 0; i < a->n; i++)
 		if (!look_first(a, &a->threads[i])) {
@@ -414,7 +401,7 @@ static bool look(struct attached *a, const char *dir, char *text, size_t size)
 		snprintf(text, size, "process %d ended while it was looked at", (int)a->pid);
 		return false;
 	}
-	modules_write(a, dir);
+	modules_write(a, directory);
 	r = attach_record(a, dir);
 	if (r)
 		snprintf(text, size, "%s: cannot write a ring there: %s", dir, strerror(-r));
@@ -431,32 +418,50 @@ static void attached_free(struct attached *a)
 		close(a->pidfd);
 }
 
+/*
+ * Look at the process, and make its directory in DIR, whose path becomes *PATH. Return false and a sentence in TEXT if that fails; then no
+ * directory is left.
+ */
+static bool look_into(struct attached *a, const char *dir, char **path, char *text, size_t size)
+{
+	char name[40];
+	int directory, r = 0;
+	bool done;
+
+	if (!attach_check(a->pid, text, size) || !path_find(a->pid, dir, name, sizeof(name), text, size))
+		return false;
+	directory = directory_make(dir, name, path);
+	if (directory < 0) {
+		snprintf(text, size, "%s: cannot make this directory: %s", *path ? *path : dir, strerror(-directory));
+		return false;
+	}
+	done = look(a, directory, *path, text, size);
+	if (done)
+		r = directory_show(directory, dir, name, path);
+	close(directory);
+	if (r)
+		snprintf(text, size, "%s: cannot give it the name %s: %s", *path, name,
+			 r == -ESTALE ? "another user has put something else there" : strerror(-r));
+	if (!done || r)
+		directory_remove(*path);
+	return done && !r;
+}
+
 int attach_run(pid_t pid, const char *dir)
 {
 	struct attached a = {.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
-	char text[512] = "", *hidden = NULL, *path = NULL;
-	bool done = false;
+	char text[512] = "", *path = NULL;
+	bool done;
 
 	/* A thread that is stopped must not wait for a person who has stopped this process. */
 	signal(SIGTSTP, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);
-	if (attach_check(pid, text, sizeof(text)) && directory_make(dir, pid, &hidden, &path)) {
-		done = look(&a, hidden, text, sizeof(text));
-		if (done) {
-			directory_remove(path);
-			done = rename(hidden, path) == 0;
-			if (!done)
-				snprintf(text, sizeof(text), "%s: cannot give it this name: %s", path, strerror(errno));
-		}
-		if (!done)
-			directory_remove(hidden);
-	}
+	done = look_into(&a, dir, &path, text, sizeof(text));
 	if (done)
 		tell(&a, path);
-	else if (*text)
+	else
 		fprintf(stderr, "mprof-run: --pid %d: %s.\n", (int)pid, text);
 	attached_free(&a);
-	free(hidden);
 	free(path);
 	return done ? 0 : EXIT_CANNOT;
 }

@@ -3,40 +3,77 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "xen-guest.h"
 
-/* Return the path of NAME in the directory DIR, or of its hidden name; NULL without memory. The caller frees it. */
-static char *path_of(const char *dir, const char *name, bool hidden)
-{
-	char *path;
+#define HIDDEN_NAME 40u /* bytes of the hidden name of a file, NUL included */
 
-	return asprintf(&path, "%s/%s%s", dir, hidden ? "." : "", name) < 0 ? NULL : path;
+/* Write the hidden name of the file NAME to HIDDEN. */
+static void hide(const char *name, char hidden[HIDDEN_NAME])
+{
+	snprintf(hidden, HIDDEN_NAME, ".%s", name);
 }
 
-/* The ring of the file NAME is complete: give the file its name. Return 0 or -errno. */
-static int file_show(const char *dir, const char *name)
+/* Make the file NAME of BYTES bytes in DIRECTORY under its hidden name, and map it. Return a descriptor of it, or -errno. */
+static int file_make(int directory, const char *name, uint64_t bytes, void **memory)
 {
-	char *hidden = path_of(dir, name, true), *path = path_of(dir, name, false);
-	int r = !hidden || !path ? -ENOMEM : rename(hidden, path) < 0 ? -errno : 0;
+	char hidden[HIDDEN_NAME];
+	int fd, r;
 
-	if (r && hidden)
-		unlink(hidden);
-	free(hidden);
-	free(path);
+	hide(name, hidden);
+	fd = openat(directory, hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return -errno;
+	/* All blocks are allocated now: a store to a page without one would kill the writer if the disk is full. */
+	r = -posix_fallocate(fd, 0, (off_t)bytes);
+	*memory = r ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*memory != MAP_FAILED)
+		return fd;
+	r = r ? r : -errno;
+	unlinkat(directory, hidden, 0);
+	close(fd);
 	return r;
 }
 
-static int file_make(const char *dir, const char *name, uint64_t bytes, struct mprof_recorder_file *file)
+/* The file NAME in DIRECTORY is there under its hidden name. Give it its name if R, the result so far, is 0; else remove it. Return 0 or -errno. */
+static int file_show(int directory, const char *name, int r)
 {
-	char *path = path_of(dir, name, true);
-	int r = path ? mprof_recorder_file_open(file, path, bytes) : -ENOMEM;
+	char hidden[HIDDEN_NAME];
 
-	free(path);
+	hide(name, hidden);
+	if (!r && renameat(directory, hidden, directory, name) < 0)
+		r = -errno;
+	if (r)
+		unlinkat(directory, hidden, 0);
 	return r;
+}
+
+/* Let RECORDER write a ring into the BYTES bytes at MEMORY. Return 0 or -errno. */
+static int ring_format(struct mprof_recorder *recorder, void *memory, uint64_t bytes)
+{
+	return mprof_recorder_init(recorder, memory, bytes, 0, NULL, NULL) == MPROF_RECORDER_OK ? 0 : -EINVAL;
+}
+
+/* Make the ring NAME in the directory PATH. The mapping is FILE's. Return 0 or -errno. */
+static int file_ring_make(const char *path, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
+			  struct mprof_recorder *recorder)
+{
+	int directory = directory_open(path), fd = directory;
+	void *memory = NULL;
+
+	if (directory >= 0)
+		fd = file_make(directory, name, bytes, &memory);
+	if (fd >= 0) {
+		*file = (struct mprof_recorder_file){.memory = memory, .size = bytes};
+		close(fd);
+		fd = file_show(directory, name, ring_format(recorder, memory, bytes));
+	}
+	if (directory >= 0)
+		close(directory);
+	return fd;
 }
 
 int keeper_ring_make(const struct ring_place *place, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
@@ -45,50 +82,28 @@ int keeper_ring_make(const struct ring_place *place, const char *name, uint64_t 
 	void *memory = NULL;
 	int r;
 
-	if (place->xen) {
-		r = guest_ring_write(place->xen, name, bytes, &memory);
-	} else {
-		r = file_make(place->path, name, bytes, file);
-		memory = file->memory;
-		bytes = file->size;
-	}
-	if (!r && mprof_recorder_init(recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK)
-		r = -EINVAL;
-	return r || place->xen ? r : file_show(place->path, name);
-}
-
-/* Write the headers of a ring into the BYTES bytes of FD. Return 0 or -errno. */
-static int ring_format(int fd, uint64_t bytes)
-{
-	struct mprof_recorder recorder;
-	void *memory;
-	int r = -posix_fallocate(fd, 0, (off_t)bytes);
-
-	if (r)
-		return r;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	if (mprof_recorder_init(&recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK)
-		r = -EINVAL;
-	munmap(memory, bytes);
-	return r;
+	if (!place->xen)
+		return file_ring_make(place->path, name, bytes, file, recorder);
+	r = guest_ring_write(place->xen, name, bytes, &memory);
+	return r ? r : ring_format(recorder, memory, bytes);
 }
 
 int thread_ring_make(const char *dir, const char *name, uint64_t bytes)
 {
-	char *hidden = path_of(dir, name, true);
-	int fd, r;
+	int directory = directory_open(dir), fd = directory, r;
+	struct mprof_recorder recorder;
+	void *memory = NULL;
 
-	if (!hidden)
-		return -ENOMEM;
-	fd = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
-	r = fd < 0 ? -errno : ring_format(fd, bytes);
-	if (fd >= 0 && r)
-		unlink(hidden);
-	free(hidden);
-	r = r ? r : file_show(dir, name);
-	if (fd >= 0 && r)
-		close(fd);
-	return r ? r : fd;
+	if (directory < 0)
+		return directory;
+	fd = file_make(directory, name, bytes, &memory);
+	if (fd >= 0) {
+		r = file_show(directory, name, ring_format(&recorder, memory, bytes));
+		munmap(memory, bytes);
+		if (r)
+			close(fd);
+		fd = r ? r : fd;
+	}
+	close(directory);
+	return fd;
 }

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "process.h"
 #include "sentences.h"
 #include "xen-guest.h"

@@ -9,7 +9,6 @@
 #include "process.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mprof/cycles.h>
@@ -17,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "keeper-ring.h"
 #include "keeper.h"
 #include "ocaml-domains.h"
@@ -130,95 +129,56 @@ static int control_make(struct process *p, uint32_t own, uint32_t shared, bool c
 
 static void modules_write(const struct process *p)
 {
-	char *path;
-	FILE *f;
+	int directory = directory_open(p->path);
+	FILE *f = directory >= 0 ? directory_file(directory, ".modules") : NULL;
 
-	if (asprintf(&path, "%s/.modules", p->path) < 0)
-		return;
-	f = fopen(path, "we");
-	free(path);
+	if (directory >= 0)
+		close(directory);
 	if (!f)
 		return;
 	symbols_list(p->symbols, f);
 	fclose(f);
 }
 
-void directory_remove(const char *path)
+/* Make the rings of P that the keeper writes. Return 0 or -errno. */
+static int rings_make(struct process *p, uint64_t bytes)
 {
-	DIR *d = opendir(path);
-	const struct dirent *e;
+	const struct ring_place place = {p->path, p->xen};
+	int r = keeper_ring_make(&place, "objects", bytes, &p->objects_file, &p->objects);
 
-	if (!d)
-		return;
-	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			unlinkat(dirfd(d), e->d_name, 0);
-	closedir(d);
-	rmdir(path);
-}
-
-/* Make the hidden directory of P in DIR, which directory_show() calls NAME. Return 0 or -errno. */
-static int directory_make(struct process *p, const char *dir, const char *name)
-{
-	if (asprintf(&p->path, "%s/.%s", dir, name) < 0) {
-		p->path = NULL;
-		return -ENOMEM;
-	}
-	directory_remove(p->path);
-	return mkdir(p->path, 0750) < 0 ? -errno : 0;
-}
-
-/* The directory of P in DIR has its first rings: call it NAME. Return 0 or -errno. */
-static int directory_show(struct process *p, const char *dir, const char *name)
-{
-	char *path;
-
-	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		return -ENOMEM;
-	directory_remove(path); /* of an earlier process with this number */
-	if (rename(p->path, path) < 0) {
-		int r = -errno;
-
-		free(path);
-		return r;
-	}
-	free(p->path);
-	p->path = path;
-	return 0;
+	if (!r)
+		r = keeper_ring_make(&place, "counters", bytes, &p->counters_file, &p->counters);
+	mprof_recorder_kinds(&p->objects, RUN_WRITES | MPROF_WRITES_STOPS);
+	mprof_recorder_kinds(&p->counters, RUN_WRITES | MPROF_WRITES_STOPS);
+	return r;
 }
 
 int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest, bool ocaml)
 {
 	uint64_t bytes = o->ring_bytes < RUN_KEEPER_RING_MAX ? o->ring_bytes : RUN_KEEPER_RING_MAX;
 	uint32_t own = RUN_RINGS_OWN, shared = RUN_RINGS - RUN_RINGS_OWN;
-	struct ring_place place;
 	char name[40];
-	int r = 0;
+	int directory = -1, r;
 
 	process_name(p->pid, p->name, sizeof(p->name));
 	snprintf(name, sizeof(name), "%s.%d", p->name, (int)p->pid);
 	if (guest)
 		p->xen = guest_process_new(guest, name, bytes, &own, &shared);
 	else
-		r = directory_make(p, o->dir, name);
-	if (r || (guest && !p->xen))
-		return r ? r : -ENOSPC;
+		directory = directory_make(o->dir, name, &p->path);
+	if (guest ? !p->xen : directory < 0)
+		return guest ? -ENOSPC : directory;
 	/* The domains of OCaml get some of the rings that single threads would get. */
 	if (ocaml)
 		p->domains = own / 2 < RUN_DOMAIN_RINGS ? own / 2 : RUN_DOMAIN_RINGS;
 	own -= p->domains;
 	p->own = own;
 	p->symbols = symbols_new(p->pid);
-	if (!p->symbols)
-		return -ENOMEM;
-	place = (struct ring_place){p->path, p->xen};
-	r = keeper_ring_make(&place, "objects", bytes, &p->objects_file, &p->objects);
-	if (!r)
-		r = keeper_ring_make(&place, "counters", bytes, &p->counters_file, &p->counters);
-	mprof_recorder_kinds(&p->objects, RUN_WRITES | MPROF_WRITES_STOPS);
-	mprof_recorder_kinds(&p->counters, RUN_WRITES | MPROF_WRITES_STOPS);
+	r = p->symbols ? rings_make(p, bytes) : -ENOMEM;
 	if (!r && p->path)
-		r = directory_show(p, o->dir, name);
+		r = directory_show(directory, o->dir, name, &p->path);
+	if (directory >= 0)
+		close(directory);
 	r = r ? r : control_make(p, own, shared, o->clock_is_memory);
 	if (r && p->path)
 		directory_remove(p->path);

@@ -110,8 +110,6 @@ void process_gone(struct process *p, uint64_t time);
 bool process_exited(const struct process *p);
 /* Write the name of the program of the process PID, as a file may be called, to NAME (SIZE bytes). */
 void process_name(pid_t pid, char *name, size_t size);
-/* Remove the directory PATH and the files in it. */
-void directory_remove(const char *path);
 /*
  * Some time after its end: remove P's directory with its rings, if it ended by itself and the rings are
  * not to be kept; withdraw rings that are published to Xen. Return false if that is not complete: call

@@ -18,6 +18,7 @@
 
 #include <mprof/runtime.h>
 
+#include "directory.h"
 #include "mapped-file.h"
 #include "ocaml-domains.h"
 
@@ -86,7 +87,7 @@ static int file_open(int found)
 }
 
 /* Open the directory of R's file, where the process PID sees it. Return false if that is impossible. */
-static bool directory_open(struct runtime *r, pid_t pid)
+static bool place_open(struct runtime *r, pid_t pid)
 {
 	char *slash = strrchr(r->path, '/'), *outside, root[32];
 
@@ -96,7 +97,7 @@ static bool directory_open(struct runtime *r, pid_t pid)
 	r->name = slash + 1;
 	if (asprintf(&outside, "%s%.*s", r->owned ? "" : root, (int)(slash - r->path), r->path) < 0)
 		return false;
-	r->directory = open(outside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r->directory = r->owned ? directory_open(outside) : open(outside, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	free(outside);
 	return r->directory >= 0;
 }
@@ -115,7 +116,7 @@ struct runtime *runtime_new(pid_t pid, uid_t user, const char *path, const char 
 	r->wait = WAIT_MIN;
 	r->path = strdup(path);
 	r->domains = domains_new(rings);
-	if (!r->path || !r->domains || !directory_open(r, pid))
+	if (!r->path || !r->domains || !place_open(r, pid))
 		return runtime_free(r);
 	r->over = !rings->n;
 	r->stale = file_find(r);

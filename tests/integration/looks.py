@@ -284,6 +284,62 @@ class Harm(Case):
         self.assertEqual(process.stdout.readline(), "1 0\n")
 
 
+class Links(Case):
+    """Another user may write the directory of the rings: nothing of others is removed or written."""
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir("victim")
+        for name in ("look", "kept"):
+            with open(f"victim/{name}", "w", encoding="utf-8") as f:
+                f.write(name)
+        os.chmod("victim/kept", 0o600)
+
+    def check_victim(self):
+        for name in ("look", "kept"):
+            with open(f"victim/{name}", encoding="utf-8") as f:
+                self.assertEqual(f.read(), name)
+
+    def sleeper(self):
+        process = self.start("sleep", "1000")
+        self.until(lambda: self.states(process.pid) == "S")
+        return process
+
+    def test_at_its_place(self):
+        process = self.sleeper()
+        for name in (f".sleep.{process.pid}", f"sleep.{process.pid}"):
+            os.symlink(os.path.abspath("victim"), f"rings/{name}")
+            self.assertIn(f"/{name}", self.look(process.pid, code=125))
+            self.check_victim()
+            self.assertEqual(os.listdir("rings"), [name])
+            os.remove(f"rings/{name}")
+
+    def test_foreign_files(self):
+        """A directory of this user's that the look has not made was given its name: its files stay."""
+        process = self.sleeper()
+        name = f"rings/.sleep.{process.pid}"
+        os.rename("victim", name)
+        self.look(process.pid, code=125)
+        with open(f"{name}/kept", encoding="utf-8") as f:
+            self.assertEqual(f.read(), "kept")
+
+    def test_another_directory(self):
+        """While mprof-run looks, another one takes the place of its directory, with links."""
+        process = self.sleeper()
+        looking = subprocess.Popen([RUN, "--pid", str(process.pid), "--dir", "rings"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.until(lambda: glob.glob("rings/.*/.stacks"))
+        name = f"rings/.sleep.{process.pid}"
+        os.rename(name, "rings/away")
+        os.mkdir(name)
+        for file in (".modules", ".stacks", ".look", "look"):
+            os.symlink(os.path.abspath("victim/kept"), f"{name}/{file}")
+        if os.geteuid() == 0:
+            os.chown(name, 65534, 65534)
+        said = looking.communicate()[1]
+        self.assertEqual((looking.returncode, said.count("\n")), (125, 1), said)
+        self.check_victim()
+
+
 class Errors(Case):
     def refuse(self, pid, words, **options):
         said = self.look(pid, code=125, **options)

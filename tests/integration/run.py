@@ -626,6 +626,21 @@ class Processes(Case):
         process.stdout.readline()
         self.assertTrue(glob.glob(f"mprof/run-target.{process.pid}/thread-01"))
 
+    def test_links(self):
+        """Another user has put links where the keeper makes a directory: what they lead to stays, and the program runs."""
+        os.mkdir("victim")
+        for name in ("objects", "kept"):
+            with open(f"victim/{name}", "w", encoding="utf-8") as f:
+                f.write(name)
+        script = 'ln -s "$PWD/victim" "rings/$0run-target.$$" && exec "$@"'
+        for hidden in (".", ""):
+            done = subprocess.run(["sh", "-c", script, hidden, RUN, "--dir", "rings", "--", TARGET, "exit", "3"], timeout=300, check=False)
+            self.assertEqual(done.returncode, 3)
+            self.until(lambda: not glob.glob("rings/.runtime-*"))
+            for name in ("objects", "kept"):
+                with open(f"victim/{name}", encoding="utf-8") as f:
+                    self.assertEqual(f.read(), name)
+
 
 DEADLOCK = (
     r'\(Task, "teller"\)',
