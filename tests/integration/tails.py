@@ -196,7 +196,7 @@ class Tails(daemons.Case):
         for verb in ["dump", "--follow", "web"], ["follow", "web", "-o", "followed.ctf"]:
             done = subprocess.run([program("mprofctl"), "--host", f"unix:{self.d.socket}", *verb], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("note: web: 43 unproven bytes were cut: they cannot be its events", done.stderr)
+            self.assertIn("note: web: 43 unproven bytes were cut: no event can be read in them", done.stderr)
             if verb[0] == "dump":
                 self.assertEqual(len(done.stdout.splitlines()), len(wanted))
         with open("followed.ctf", "rb") as file:
@@ -328,9 +328,9 @@ class Tails(daemons.Case):
             f"range 1 1 0 0 {end}",
             f"tail 1 1 0 {end} 65536 {PROVEN[0]} {said([*TAIL, PROVEN[0] - 1]).hex()}",
         )
-        self.assertRegex(self.ctl("stats", "1", cut=17), r"cut +17 bytes of the unproven end")
+        self.assertRegex(self.ctl("stats", "1", cut=17), r"cut +17 bytes of the unproven end, in which no event can be read\n")
         self.assertEqual(json.loads(self.ctl("--json", "stats", "web", cut=17))["cut_bytes"], 17)
-        self.assertIn("17 bytes of the unproven end were cut", self.ctl("why", "1", "3", cut=17))
+        self.assertIn("17 bytes of the unproven end were cut: no event can be read in them\n", self.ctl("why", "1", "3", cut=17))
         self.assertEqual(json.loads(self.ctl("--json", "why", "1", "3", cut=17))["cut_bytes"], 17)
         for options in [], ["--json"]:
             self.assertEqual(len(self.ctl(*options, "dump", "capture:1", cut=17).splitlines()), len(PROVEN) + len(TAIL))

@@ -193,7 +193,8 @@ static void show_head(const struct mprof_statistics_report *r, struct timing *ti
 		printf("unproven  %" PRIu64 " events behind damage, up to the ends of their packets\n",
 		       r->unproven_events);
 	if (r->cut_bytes)
-		printf("cut       %" PRIu64 " bytes of the unproven end, which cannot be events\n", r->cut_bytes);
+		printf("cut       %" PRIu64 " bytes of the unproven end, in which no event can be read\n",
+		       r->cut_bytes);
 	printf("threads   %" PRIu64 ", %" PRIu64 " of them not created here\n", all->created + all->preexisting,
 	       all->preexisting);
 	printf("labels    %" PRIu64 "\n", all->labels);

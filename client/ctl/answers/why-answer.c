@@ -74,7 +74,8 @@ static void show_notes(const struct mprof_why_report *r)
 		putchar('\n');
 	}
 	if (r->cut_bytes)
-		printf("note: %" PRIu64 " bytes of the unproven end were cut: they cannot be events\n", r->cut_bytes);
+		printf("note: %" PRIu64 " bytes of the unproven end were cut: no event can be read in them\n",
+		       r->cut_bytes);
 }
 
 int why_show(const struct mprof_why_report *report, struct timing *timing, const struct modeller *last)

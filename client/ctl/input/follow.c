@@ -9,7 +9,7 @@
  * A body ends without an error in two cases: at the end of the run, and before a gap of more
  * packets than the packets' numbers can show. The next answer tells which case it was: an empty
  * body with the header `Mprof-Run-State: ended`, or the packets after the gap. A body ends before
- * bytes that the server cuts, too, because they cannot be events; Mprof-Cut of the next answer counts them.
+ * bytes that the server cuts, too, because no event can be read in them; Mprof-Cut of the next answer counts them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -233,7 +233,7 @@ int follow_run(struct http *h, const struct trace_source *t, const struct select
 	int r = follow_requests(h, t, s, ops);
 
 	if (ops->cut_bytes)
-		say("note: %s: %" PRIu64 " unproven bytes were cut: they cannot be its events", t->name,
+		say("note: %s: %" PRIu64 " unproven bytes were cut: no event can be read in them", t->name,
 		    ops->cut_bytes);
 	return r;
 }

@@ -11,7 +11,7 @@ struct follow_ops {
 	void *context;
 	int refused;	    /* the value other than 0 that write() returned */
 	uint64_t run;	    /* out: number of the run of the bytes that were passed on; 0 = there were none */
-	uint64_t cut_bytes; /* out: bytes that the server cut, because they cannot be events */
+	uint64_t cut_bytes; /* out: bytes that the server cut, because no event can be read in them */
 };
 
 /*

@@ -319,7 +319,7 @@ static int run_remote(struct input *in, struct trace_source *t, const struct sel
 	r = in->consumer.tail || (s->all && !s->stream) ? read_with_tails(in, &h, t, &one)
 							: read_remote(in, &h, t, &one);
 	if (!r && in->cut_bytes)
-		say("note: %s: %" PRIu64 " bytes of its unproven end were cut: they cannot be its events", t->name,
+		say("note: %s: %" PRIu64 " bytes of its unproven end were cut: no event can be read in them", t->name,
 		    in->cut_bytes);
 	return r;
 }

@@ -23,7 +23,7 @@
 struct input_stream {
 	struct mprof_totals totals;
 	uint64_t bytes;	    /* size of the stream in bytes, unpacked */
-	uint64_t cut_bytes; /* bytes of the unproven end that the daemon cut, because they cannot be events */
+	uint64_t cut_bytes; /* bytes of the unproven end that the daemon cut, because no event can be read in them */
 };
 
 struct input {

@@ -198,7 +198,8 @@ static void put_cuts(const json_t *ranges)
 		bytes += json_integer_value(json_object_get(range, "cut_bytes"));
 	}
 	if (bytes)
-		printf("%" JSON_INTEGER_FORMAT " bytes of the unproven end were cut: they cannot be events.\n", bytes);
+		printf("%" JSON_INTEGER_FORMAT " bytes of the unproven end were cut: no event can be read in them.\n",
+		       bytes);
 	json_array_foreach(ranges, i, range)
 	{
 		if (json_is_true(json_object_get(range, "lost")))
