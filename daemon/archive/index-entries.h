@@ -13,10 +13,11 @@
 struct archive_writer;
 
 /*
- * Let the index agree with the rows of packet SEQUENCE; or, if CAPTURE is not 0, with those of the tail that this capture has of STREAM. An entry
- * without a row gets one without content, which is damaged: the caller takes it out of service. An entry of a row that is elsewhere is replaced,
- * if the row agrees with its checksum; if it does not, it gets the columns of the entry: a row whose columns were damaged is whole then.
- * *MENDED: something disagreed. Needs an open transaction. Return 0 or an error.
+ * Let the index agree with the rows of packet SEQUENCE; or, if CAPTURE is not 0, with those of the tail that this capture has of STREAM, 0 = of
+ * all streams. Nothing is lost if one bit was damaged: an entry that names another row, or none, gets its own one back; an entry with
+ * damaged columns is replaced by that of its row; a row with damaged columns gets those of its entry. If the row of an entry is not found, the
+ * entry gets one without content, which is damaged: the caller takes it out of service. *MENDED: something disagreed; the usage of the streams is
+ * counted again. Needs an open transaction. Return 0 or an error.
  */
 int index_entries_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *mended);
 

@@ -26,10 +26,11 @@ struct head {
 	bool is_ended; /* the run has ended */
 	bool any;      /* there is a candidate, the packet SEQUENCE copied at AGE */
 	uint64_t sequence;
-	int64_t age;   /* on the age clock, ns */
-	uint64_t real; /* the same moment by CLOCK_REALTIME, ns */
-	bool was_cut;  /* packets of the stream were deleted */
-	int64_t gone;  /* number of complete packets that were deleted */
+	int64_t age;	/* on the age clock, ns */
+	uint64_t real;	/* the same moment by CLOCK_REALTIME, ns */
+	int64_t mended; /* packet with whose rows the index was made to agree; INT64_MIN = none */
+	bool was_cut;	/* packets of the stream were deleted */
+	int64_t gone;	/* number of complete packets that were deleted */
 };
 
 struct enforcement {
@@ -73,11 +74,19 @@ static int list_streams(struct enforcement *e)
 				return -ENOMEM;
 			e->heads = more;
 		}
-		e->heads[e->n_heads++] =
-			(struct head){.stream = sqlite3_column_int64(s, 0), .is_ended = sqlite3_column_int(s, 1) != 0};
+		e->heads[e->n_heads++] = (struct head){.stream = sqlite3_column_int64(s, 0),
+						       .mended = INT64_MIN,
+						       .is_ended = sqlite3_column_int(s, 1) != 0};
 		e->held += (uint64_t)usage_bytes(&e->w->usage, sqlite3_column_int64(s, 0));
 	}
 	return r;
+}
+
+static void recount(struct enforcement *e)
+{
+	e->held = 0;
+	for (size_t i = 0; i < e->n_heads; i++)
+		e->held += (uint64_t)usage_bytes(&e->w->usage, e->heads[i].stream);
 }
 
 int packet_copied(struct archive_writer *w, int64_t stream, int64_t sequence, struct archive_end *end)
@@ -149,8 +158,11 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 	h->sequence = (uint64_t)sequence;
 	/* An entry of the index that names no row gets one, which has no age, and can be deleted. */
 	r = index_entries_mend(w, h->stream, h->sequence, 0, &is_mended);
-	if (r == 0 && is_mended)
+	if (r == 0 && is_mended && h->mended != sequence) {
+		h->mended = sequence;
+		recount(e);
 		return find_head(e, h, from);
+	}
 	return r ? r : packet_age(w, h);
 }
 
@@ -244,13 +256,6 @@ static int delete_packet(struct enforcement *e, struct head *h)
 			    &(struct deletion){.reason = reason_for(e, h->age), .packets = 1, .bytes = (uint64_t)gone});
 	r = outbox_lose_packet(e->w, h->stream, h->sequence, h->real, (uint64_t)gone);
 	return r ? r : find_head(e, h, (int64_t)h->sequence + 1);
-}
-
-static void recount(struct enforcement *e)
-{
-	e->held = 0;
-	for (size_t i = 0; i < e->n_heads; i++)
-		e->held += (uint64_t)usage_bytes(&e->w->usage, e->heads[i].stream);
 }
 
 /*

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "array.h"
 #include "clock.h"
 #include "index-entries.h"
 #include "writer-state.h"
@@ -49,25 +48,6 @@ static int list_ids(struct repair *repair, enum writer_statement which, int64_t 
 		}
 		repair->ids[repair->n++] = sqlite3_column_int64(s, 0);
 	}
-	return r;
-}
-
-/*
- * Compute the stream's usage again from its rows, because the length of a damaged row is unknown.
- */
-static int recount(struct repair *repair)
-{
-	static const enum writer_statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
-	int64_t bytes, total = 0;
-	bool is_null;
-	int r = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(sums) && r == 0; i++) {
-		r = statement_number(&repair->w->store.statements, sums[i], 1, &repair->stream, &bytes, &is_null);
-		total += bytes;
-	}
-	if (r == 0)
-		usage_add(&repair->w->usage, repair->stream, total - usage_bytes(&repair->w->usage, repair->stream));
 	return r;
 }
 
@@ -238,7 +218,8 @@ static int settle(struct repair *repair, bool *damaged)
 	r = WRITER_RUN(repair->w, STATEMENT_SETTLE_STREAM, repair->stream, 0, (int64_t)repair->declared, 0);
 	if (r == 0)
 		r = WRITER_RUN(repair->w, STATEMENT_COUNT_HELD, repair->stream);
-	return r ? r : recount(repair);
+	/* The length of a damaged row is unknown. */
+	return r ? r : writer_recount(repair->w, repair->stream);
 }
 
 int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged)

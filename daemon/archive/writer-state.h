@@ -61,6 +61,9 @@ struct archive_writer {
 int writer_enter(struct archive_writer *w, bool *is_mine);
 int writer_leave(struct archive_writer *w, bool is_mine, int r);
 
+/* Compute the usage of STREAM again from its rows. Do nothing if the archive has no such stream. Return 0 or an error. */
+int writer_recount(struct archive_writer *w, int64_t stream);
+
 /* The end of a packet's stored rows. */
 struct packet_end {
 	bool any;	    /* the packet has rows, so the other fields are valid */

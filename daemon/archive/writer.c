@@ -50,6 +50,22 @@ static int load_usage(void *context)
 	return r;
 }
 
+int writer_recount(struct archive_writer *w, int64_t stream)
+{
+	static const enum writer_statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
+	int64_t bytes, total = 0;
+	bool is_null;
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sums) && r == 0; i++) {
+		r = statement_number(&w->store.statements, sums[i], 1, &stream, &bytes, &is_null);
+		total += bytes;
+	}
+	if (r == 0)
+		usage_add(&w->usage, stream, total - usage_bytes(&w->usage, stream));
+	return r;
+}
+
 /* The SQL functions age_at(mono, real) and age_at_real(real). */
 static void sql_age(sqlite3_context *c, int n, sqlite3_value **values)
 {

@@ -960,6 +960,79 @@ static void test_columns(void)
 		}
 }
 
+#define ENTRY_COLUMNS "stream, sequence, offset, length, flags, first_timestamp, packet_bytes"
+
+/* Let the entry of row 3 say ID, which may be that of another row, whose entry stays. */
+static void identifier_change(const struct fixture *f, int64_t id)
+{
+	const bool is_there = fixture_number(f, "SELECT count(*) FROM chunks WHERE id = %" PRId64, id) == 1;
+	char back[256];
+
+	change(f, "CREATE TABLE copy AS SELECT * FROM chunks");
+	if (is_there)
+		change(f,
+		       "DELETE FROM chunks WHERE id = 3; UPDATE chunks SET (" ENTRY_COLUMNS ") = (SELECT " ENTRY_COLUMNS
+		       " FROM copy WHERE id = 3) WHERE id = %" PRId64,
+		       id);
+	else
+		change(f, "UPDATE chunks SET id = %" PRId64 " WHERE id = 3", id);
+	snprintf(back, sizeof(back),
+		 "DELETE FROM chunks WHERE id = %" PRId64
+		 "; INSERT INTO chunks SELECT * FROM copy WHERE id IN (3, %" PRId64 "); DROP TABLE copy",
+		 id, id);
+	fixture_change_table(f, "chunks", "chunks_by_position", back);
+	/* The entry of the other row is made again. */
+	change(f, "PRAGMA writable_schema = ON; UPDATE chunks SET offset = offset WHERE id = %" PRId64, id);
+	CHECK_EQ_INT(fixture_number(f,
+				    "SELECT count(*) FROM chunks INDEXED BY chunks_by_position WHERE stream = 1 AND "
+				    "+id = %" PRId64,
+				    id),
+		     1 + is_there);
+}
+
+/*
+ * The identifier in an entry was flipped, and names another row of the packet, one of another packet, or none: the row is there, and gets its
+ * entry back. It is lost only if it is not where one bit leads.
+ */
+static void test_entry_of_sibling(void)
+{
+	static const struct {
+		int64_t id; /* the entry of row 3, of packet 4, says this */
+		bool is_lost;
+	} flips[] = {{2, false}, {1, false}, {3 | 1 << 10, false}, {-125, false}, {96, true}};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(flips); i++) {
+		const int64_t id = flips[i / 2].id;
+		const bool is_lost = flips[i / 2].is_lost, is_limit = i % 2;
+		CLEANUP(reader_freep) struct reader *r = NULL;
+		static uint8_t out[ARCHIVE_PIECE_MAX];
+		struct reader_piece piece;
+		bool damaged, more;
+		struct fixture f;
+
+		if (!archive_make(&f) || !CHECK_EQ_INT(reader_new(&r, f.state), 0))
+			return;
+		identifier_change(&f, id);
+		fixture_reopen(&f);
+		if (is_limit)
+			CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
+		for (uint64_t sequence = 3; !is_limit && sequence < 5; sequence++)
+			CHECK_EQ_INT(archive_writer_repair(f.w, 1, sequence, 0, &damaged), 0);
+		if (!is_limit) {
+			CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, 0, PIECE_DECODED, out, &piece), 0);
+			CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 30, 0, PIECE_DECODED, out, &piece), 0);
+			CHECK_EQ_UINT(fixture_read(&f, 1, 4).end, is_lost ? 530 : 830);
+			CHECK(fixture_read(&f, 1, 3).is_complete);
+			CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), is_lost);
+		}
+		CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks NOT INDEXED"), is_lost);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks INDEXED BY chunks_by_position"), 0);
+		r = reader_free(r);
+		fixture_deinit(&f);
+	}
+}
+
 /* Stamps of a damaged capture that contradict those beside it neither delete it early, nor keep it and those behind it for ever. */
 static void test_stamps(void)
 {
@@ -1326,6 +1399,7 @@ int main(void)
 	CHECK_RUN(test_rows_of_runs);
 	CHECK_RUN(test_entries);
 	CHECK_RUN(test_columns);
+	CHECK_RUN(test_entry_of_sibling);
 	CHECK_RUN(test_stamps);
 	CHECK_RUN(test_stamp_before_deletion);
 	CHECK_RUN(test_kinds);
