@@ -343,24 +343,41 @@ static bool file_poll(struct ring_file *file, uint64_t now, int *r, uint64_t *ne
 	return true;
 }
 
+bool ring_file_is_quiet(uint64_t grew, uint64_t asked, uint64_t now)
+{
+	uint64_t since = grew > asked ? grew : asked;
+
+	return now >= since && now - since >= QUIET_NS;
+}
+
+/*
+ * Ask for writers if one may have closed the file, or if the ring was quiet. Return whether none is left. Without a lease only a
+ * close tells.
+ */
+static bool is_abandoned(struct ring_file *file, uint64_t now)
+{
+	bool may_be_closed = now < file->check_until;
+	enum writers writers;
+
+	if (!may_be_closed && (file->lease_denied || !ring_file_is_quiet(file->grew, file->asked, now)))
+		return false;
+	writers = ring_file_writers(file->fd);
+	file->asked = now;
+	if (writers == WRITERS_UNKNOWN)
+		file->lease_denied = true;
+	return writers == WRITERS_NONE || (writers == WRITERS_UNKNOWN && may_be_closed);
+}
+
 static void step_live(struct ring_file *file, uint64_t now)
 {
-	enum writers writers = WRITERS_SOME;
-	bool ask = now < file->check_until;
+	/* Ask before the poll: if no writer is left, the poll sees all bytes that will ever come. */
+	bool is_over = is_abandoned(file, now);
 	uint64_t next;
 	int r;
 
-	/*
-	 * Ask for writers before the poll: if none is left, the poll sees all bytes that will ever
-	 * come.
-	 */
-	if (ask)
-		writers = ring_file_writers(file->fd);
 	if (!file_poll(file, now, &r, &next))
 		return;
-	if (writers == WRITERS_UNKNOWN)
-		file->lease_denied = true;
-	if (file->orphan || (ask && writers != WRITERS_SOME) || (file->lease_denied && now - file->grew > SILENCE_NS)) {
+	if (file->orphan || is_over || (file->lease_denied && now - file->grew > SILENCE_NS)) {
 		file->state = FILE_DRAIN;
 		next = now;
 	}

@@ -28,6 +28,7 @@ struct set_ring {
 	uint64_t written;     /* stream.ring.writer.written when the ring last grew */
 	uint64_t grew;	      /* when it last grew, CLOCK_MONOTONIC ns */
 	uint64_t check_until; /* end of the time in which each poll asks for writers, CLOCK_MONOTONIC ns */
+	uint64_t asked;	      /* when it was last asked for writers, CLOCK_MONOTONIC ns */
 	uint64_t seen;	      /* number of the last listing of the set that found the file */
 	bool lease_denied;    /* no lease can be taken, so it is unknown whether a writer is left */
 	bool closed;	      /* no writer is left */

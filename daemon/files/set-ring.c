@@ -214,11 +214,28 @@ static bool step_withdraw(struct set_ring *ring)
 	return true;
 }
 
+/*
+ * Ask for writers if one may have closed the file, or if the ring was quiet. Return whether *WRITERS is an answer. Without a lease
+ * only a close tells.
+ */
+static bool ask_writers(struct set_ring *ring, uint64_t now, enum writers *writers)
+{
+	bool may_be_closed = now < ring->check_until;
+
+	*writers = WRITERS_SOME;
+	if (!may_be_closed &&
+	    (ring->lease_denied || ring->set->state != SET_OPEN || !ring_file_is_quiet(ring->grew, ring->asked, now)))
+		return false;
+	*writers = ring_file_writers(ring->fd);
+	ring->asked = now;
+	if (*writers == WRITERS_UNKNOWN)
+		ring->lease_denied = true;
+	return may_be_closed || *writers != WRITERS_UNKNOWN;
+}
+
 /* Note whether a writer is left. WRITERS was asked before the poll, so the poll has seen all bytes. */
 static void note_writers(struct set_ring *ring, bool asked, enum writers writers, uint64_t now)
 {
-	if (asked && writers == WRITERS_UNKNOWN)
-		ring->lease_denied = true;
 	if (asked)
 		ring->closed = writers != WRITERS_SOME;
 	else if (ring->lease_denied)
@@ -257,14 +274,12 @@ static void step_rest(struct set_ring *ring, bool grew, uint64_t now)
 
 static void step_poll(struct set_ring *ring, uint64_t now)
 {
-	bool asked = now < ring->check_until, grew;
-	enum writers writers = WRITERS_SOME;
+	enum writers writers;
+	/* Ask before the poll: if no writer is left, the poll sees all bytes that will ever come. */
+	bool asked = ask_writers(ring, now, &writers), grew;
 	uint64_t next;
 	int r;
 
-	/* Ask for writers before the poll: if none is left, the poll sees all bytes that will ever come. */
-	if (asked)
-		writers = ring_file_writers(ring->fd);
 	if (resized(ring, now)) {
 		ring_renewed(ring, now);
 		return;

@@ -19,6 +19,7 @@
 #define REST_NS		    NS_PER_S	    /* time between polls after the end of the run */
 #define MEASURE_NS	    NS_PER_S	    /* time between looks at a file's size */
 #define ASK_NS		    (10 * NS_PER_S) /* after a close: time in which each poll asks for writers */
+#define QUIET_NS	    (5 * NS_PER_S)  /* without new bytes: time between questions for writers */
 #define SILENCE_NS	    (60 * NS_PER_S) /* without a lease: time without new bytes after which no writer is left */
 #define PATIENCE_NS	    (10 * NS_PER_S) /* of a guest (guest_init()) */
 
@@ -52,6 +53,7 @@ struct ring_file {
 	 * another writer, CLOCK_MONOTONIC ns.
 	 */
 	uint64_t check_until;
+	uint64_t asked;		 /* when it was last asked for writers, CLOCK_MONOTONIC ns */
 	bool orphan;		 /* the directory no longer names this file, or it was left out for another one */
 	bool known;		 /* at the start the archive had a run of it that was not over */
 	struct timespec changed; /* st_ctim when it was last looked up: a program cannot set it to the future */
@@ -180,6 +182,11 @@ int ring_file_compare(const void *a, const void *b);
 
 /* Return whether a process has the file FD open for writing, or mapped for writing. */
 enum writers ring_file_writers(int fd);
+/*
+ * Return whether to ask for writers though no close was reported: a ring grew last at GREW, and was last asked for writers at ASKED.
+ * inotify does not report that a writer has closed the file if it had opened it by another name.
+ */
+bool ring_file_is_quiet(uint64_t grew, uint64_t asked, uint64_t now);
 /*
  * Open the file NAME in the directory DIRECTORY for reading. Return the descriptor, or -1 with
  * errno.

@@ -364,6 +364,21 @@ class Writers(daemons.Case):
         self.assertEqual(len(d.wait_ended("on")), 1)
         self.assertEqual(events_of(d.trace("on")), ring.written)
 
+    def test_closed_by_another_name(self):
+        """The writer has opened the ring by a name that is not in the directory: no event tells of its close, nor of its death."""
+        d = self.daemons()
+        ring = Ring(os.path.abspath("elsewhere"))
+        os.link("elsewhere", "rings/far.ctf")
+        d.wait(lambda: d.domain("far"))
+        ring.add_slowly(70)
+        d.advance(6)
+        self.assertEqual(d.domain("far")["state"], "running")
+        ring.close()
+        d.advance(6)
+        self.assertEqual(len(d.wait_ended("far")), 1)
+        self.assertEqual(len(d.captures("far")), 1)
+        self.assertEqual(events_of(d.trace("far")), ring.written)
+
     def test_gone_a_moment_after_the_event(self):
         """The kernel reports a close before it is complete. Here a writer remains behind a
         second name, whose close is not reported at all."""

@@ -110,6 +110,26 @@ class Runs(Case):
         self.assertEqual(events_of(taken), goes.written)
         self.assertEqual(len(self.d.run_list("web")), 1)
 
+    def test_closed_by_other_names(self):
+        """The writers have opened the rings by names that are not in the directory: no event tells of their death."""
+        self.d = self.daemons()
+        os.mkdir("rings/.web")
+        rings = {f"thread-{i}": Ring(os.path.abspath(f"elsewhere-{i}"), base=1000 * i + 1000) for i in range(3)}
+        for i, name in enumerate(rings):
+            os.link(f"elsewhere-{i}", f"rings/.web/{name}")
+        os.rename("rings/.web", "rings/web")
+        self.wait_streams("web", rings)
+        for ring in rings.values():
+            ring.add(20)
+        self.d.advance(6)
+        self.assertEqual(self.d.domain("web")["state"], "running")
+        for ring in rings.values():
+            ring.close()
+        self.d.advance(6)
+        self.d.wait_ended("web")
+        self.whole("web", rings)
+        self.assertEqual([capture["kind"] for capture in self.d.captures("web")], ["ended"])
+
     def test_a_run_goes_on(self):
         """A program that opens a ring again continues the run; another ring begins a new one."""
         self.d = self.daemons()
