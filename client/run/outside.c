@@ -38,6 +38,29 @@ static bool task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t
 	return n > 0;
 }
 
+/* Return the kind of the state that LETTER of the file `stat` means; MPROF_STATE_KINDS = unknown. */
+static enum mprof_state_kind kind_of_letter(char letter)
+{
+	switch (letter) {
+	case 'R':
+		return MPROF_STATE_runs;
+	case 'S':
+	case 'I':
+		return MPROF_STATE_sleeps;
+	case 'D':
+		return MPROF_STATE_blocked;
+	case 'T':
+		return MPROF_STATE_stopped;
+	case 't':
+		return MPROF_STATE_traced;
+	case 'Z':
+	case 'X':
+		return MPROF_STATE_ended;
+	default:
+		return MPROF_STATE_KINDS;
+	}
+}
+
 /* Return the number behind NAME in the text of a file `status`, or 0. */
 static uint64_t status_number(const char *text, const char *name)
 {
@@ -56,8 +79,8 @@ static int64_t call_of_channel(const char *channel)
 	return strstr(channel, "poll") ? SYS_ppoll : SYS_restart_syscall;
 }
 
-/* Read the system call in which the thread waits: numbers, the first one in decimal digits. */
-static void call_read(pid_t pid, pid_t tid, struct outside_state *s)
+/* The file has numbers, the first one in decimal digits. */
+void outside_call(pid_t pid, pid_t tid, struct outside_state *s)
 {
 	char text[256], *at;
 	long long call;
@@ -73,33 +96,38 @@ static void call_read(pid_t pid, pid_t tid, struct outside_state *s)
 	s->call = call == SYS_restart_syscall ? call_of_channel(s->channel) : call;
 }
 
-/* Read the letter of the thread's state, and its processor time. Return false if it has gone. */
-static bool stat_read(pid_t pid, pid_t tid, struct outside_state *s)
+bool outside_stat(pid_t pid, pid_t tid, struct outside_state *s)
 {
 	char text[512];
 	const char *end;
 	unsigned long long user, system;
 	char letter;
 
+	*s = (struct outside_state){.kind = MPROF_STATE_KINDS, .call = -1};
 	if (!task_read(pid, tid, "stat", text, sizeof(text)))
 		return false;
 	end = strrchr(text, ')'); /* the program may have called the thread anything */
 	if (!end || sscanf(end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter, &user, &system) != 3)
 		return false;
-	s->kind = state_of_letter(letter);
+	s->kind = kind_of_letter(letter);
 	s->processor_ns = (user + system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	return s->kind != MPROF_STATE_ended;
+	return true;
 }
 
-/* Read where in the kernel the thread waits. */
-static void wait_read(pid_t pid, pid_t tid, struct outside_state *s)
+void outside_channel(pid_t pid, pid_t tid, struct outside_state *s)
 {
 	char text[OUTSIDE_CHANNEL];
 
 	if (task_read(pid, tid, "wchan", text, sizeof(text)) && strcmp(text, "0") != 0)
 		for (size_t i = 0; text[i] > ' ' && text[i] < 127; i++)
 			s->channel[i] = text[i];
-	call_read(pid, tid, s);
+}
+
+/* Read where in the kernel the thread waits, and by which system call. */
+static void wait_read(pid_t pid, pid_t tid, struct outside_state *s)
+{
+	outside_channel(pid, tid, s);
+	outside_call(pid, tid, s);
 	if (s->kind == MPROF_STATE_sleeps && s->call == SYS_futex) {
 		s->kind = MPROF_STATE_futex;
 		*s->channel = '\0';
@@ -110,8 +138,7 @@ bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
 {
 	char text[4096];
 
-	*s = (struct outside_state){.kind = MPROF_STATE_KINDS, .call = -1};
-	if (!stat_read(pid, tid, s))
+	if (!outside_stat(pid, tid, s) || s->kind == MPROF_STATE_ended)
 		return false;
 	if (s->kind != MPROF_STATE_runs)
 		wait_read(pid, tid, s);

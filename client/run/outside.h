@@ -29,7 +29,16 @@ struct outside_state {
 };
 
 /*
- * Read the state of the thread TID of PID. Return false if it has gone. A system call that the kernel has begun anew after a
+ * Read the kind of the state of the thread TID of PID, but for MPROF_STATE_futex, and its processor time. The rest of S is unknown. Return
+ * false if the thread has gone.
+ */
+bool outside_stat(pid_t pid, pid_t tid, struct outside_state *s);
+/* Read where in the kernel the thread waits into S, which outside_stat() has filled. It stays empty if the kernel does not tell. */
+void outside_channel(pid_t pid, pid_t tid, struct outside_state *s);
+/* Read the system call in which the thread waits, and its arguments, into S. */
+void outside_call(pid_t pid, pid_t tid, struct outside_state *s);
+/*
+ * Read all of the state of the thread TID of PID. Return false if it has gone or ended. A system call that the kernel has begun anew after a
  * stop gets its own number again where the place in the kernel tells it.
  */
 bool outside_look(pid_t pid, pid_t tid, struct outside_state *s);

@@ -162,9 +162,6 @@ void counters_end(struct process *p, uint64_t time);
 
 /* ---- states.c ---- */
 
-/* Return the state that LETTER of the system's file `stat` tells; MPROF_STATE_KINDS if it is unknown. */
-enum mprof_state_kind state_of_letter(char letter);
-
 /* Record the states of threads whose rings are quiet. TIME is now. Return whether there was any. */
 bool states_sample(struct process *p, uint64_t time);
 

@@ -9,7 +9,6 @@
  * The table of waiting threads is the process's memory: nothing in it is trusted.
  */
 #include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 
 #include <mprof/event.h>
 
+#include "outside.h"
 #include "process.h"
 
 #define LOOKS 256u /* threads that are read each second */
@@ -26,10 +26,9 @@
  * After this many looks with the same state only each LOOKS_RARE-th look is recorded. A thread that waits is looked at once
  * in as many seconds.
  */
-#define LOOKS_RARE    10u
-#define SAMPLED	      1024u /* threads of a process whose last looks are known */
-#define CHANNEL_BYTES 40u
-#define TEXTS	      64u /* states with a channel that a process has */
+#define LOOKS_RARE 10u
+#define SAMPLED	   1024u /* threads of a process whose last looks are known */
+#define TEXTS	   64u	 /* states with a channel that a process has */
 
 /* One entry of the table of a process, at the thread's id modulo SAMPLED. Another thread may take it. */
 struct sampled {
@@ -47,16 +46,9 @@ struct sampling {
 	/* States with a channel, the first N_TEXTS; the recorder keeps their addresses. */
 	struct {
 		struct mprof_text text;
-		char bytes[CHANNEL_BYTES + 16];
+		char bytes[OUTSIDE_CHANNEL + 16];
 	} texts[TEXTS];
 	uint32_t n_texts;
-};
-
-/* The result of one look. */
-struct look {
-	enum mprof_state_kind kind;
-	uint64_t processor_ns;
-	char channel[CHANNEL_BYTES]; /* where the kernel has the thread wait, or empty */
 };
 
 static struct sampling *sampling_new(void)
@@ -88,83 +80,27 @@ static const struct mprof_text *text_of(struct sampling *all, enum mprof_state_k
 	return &all->texts[n].text;
 }
 
-/* Read the file NAME of the thread TID of PID into TEXT, SIZE bytes, terminated. Return whether there is anything. */
-static bool task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+/* The thread TID sleeps. One in a futex is of the kind futex, which needs no channel. */
+static void futex_find(pid_t pid, pid_t tid, struct outside_state *s)
 {
-	char path[64];
-	ssize_t n = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, size - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
-enum mprof_state_kind state_of_letter(char letter)
-{
-	switch (letter) {
-	case 'R':
-		return MPROF_STATE_runs;
-	case 'S':
-	case 'I':
-		return MPROF_STATE_sleeps;
-	case 'D':
-		return MPROF_STATE_blocked;
-	case 'T':
-		return MPROF_STATE_stopped;
-	case 't':
-		return MPROF_STATE_traced;
-	case 'Z':
-	case 'X':
-		return MPROF_STATE_ended;
-	default:
-		return MPROF_STATE_KINDS;
-	}
-}
-
-/* Find where the kernel has the sleeping thread TID wait. A thread in a futex is one of the kind futex, which needs no channel. */
-static void channel_find(pid_t pid, pid_t tid, struct look *l)
-{
-	char text[CHANNEL_BYTES];
-
-	if (task_read(pid, tid, "wchan", text, sizeof(text)) && strcmp(text, "0") != 0)
-		for (size_t i = 0; text[i] > ' ' && text[i] < 127; i++)
-			l->channel[i] = text[i];
-	if (l->kind != MPROF_STATE_sleeps)
+	if (!*s->channel)
+		outside_call(pid, tid, s);
+	if (s->call != SYS_futex && !strstr(s->channel, "futex"))
 		return;
-	if (!*l->channel && task_read(pid, tid, "syscall", text, sizeof(text)) && strtol(text, NULL, 10) == SYS_futex &&
-	    *text >= '0' && *text <= '9')
-		memcpy(l->channel, "futex", sizeof("futex"));
-	if (!strstr(l->channel, "futex"))
-		return;
-	l->kind = MPROF_STATE_futex;
-	*l->channel = '\0';
+	s->kind = MPROF_STATE_futex;
+	*s->channel = '\0';
 }
 
 /* Read the state of the thread TID. Return false if it has gone, or if the state is unknown. */
-static bool look_at(pid_t pid, pid_t tid, struct look *l)
+static bool look_at(pid_t pid, pid_t tid, struct outside_state *s)
 {
-	char text[512];
-	const char *end;
-	unsigned long long user, system;
-	char letter;
-
-	*l = (struct look){0};
-	if (!task_read(pid, tid, "stat", text, sizeof(text)))
+	if (!outside_stat(pid, tid, s))
 		return false;
-	end = strrchr(text, ')'); /* the program may have called the thread anything */
-	if (!end || sscanf(end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter, &user, &system) != 3)
-		return false;
-	l->kind = state_of_letter(letter);
-	l->processor_ns = (user + system) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	if (l->kind == MPROF_STATE_sleeps || l->kind == MPROF_STATE_blocked)
-		channel_find(pid, tid, l);
-	return l->kind != MPROF_STATE_KINDS;
+	if (s->kind == MPROF_STATE_sleeps || s->kind == MPROF_STATE_blocked)
+		outside_channel(pid, tid, s);
+	if (s->kind == MPROF_STATE_sleeps)
+		futex_find(pid, tid, s);
+	return s->kind != MPROF_STATE_KINDS;
 }
 
 /* Return the entry of the thread TID among those that wait, or NULL. */
@@ -187,14 +123,14 @@ static bool is_refused(const struct process *p, pid_t tid)
 	return __atomic_load_n(&p->control->refused[bit / 64], __ATOMIC_ACQUIRE) >> bit % 64 & 1;
 }
 
-/* Record L for the thread of S, unless that was recorded lately. Return whether it was recorded. */
-static bool record(struct process *p, struct sampling *all, struct sampled *s, const struct look *l)
+/* Record LOOK for the thread of S, unless that was recorded lately. Return whether it was recorded. */
+static bool record(struct process *p, struct sampling *all, struct sampled *s, const struct outside_state *look)
 {
-	s->same = s->kind == l->kind ? s->same + 1 : 0;
-	s->kind = l->kind;
+	s->same = s->kind == look->kind ? s->same + 1 : 0;
+	s->kind = look->kind;
 	if (s->same >= LOOKS_RARE && s->same % LOOKS_RARE)
 		return false;
-	mprof_recorder_state_text(&p->counters, s->tid, l->processor_ns, text_of(all, l->kind, l->channel));
+	mprof_recorder_state_text(&p->counters, s->tid, look->processor_ns, text_of(all, look->kind, look->channel));
 	return true;
 }
 
@@ -215,7 +151,7 @@ static bool turn_take(struct process *p, struct sampling *all, pid_t tid)
 	const struct run_waiter *w = waiter_find(p, tid);
 	int64_t wait = w ? __atomic_load_n(&w->wait, __ATOMIC_ACQUIRE) : 0;
 	uint64_t since = w ? __atomic_load_n(&w->since, __ATOMIC_RELAXED) : 0;
-	struct look l;
+	struct outside_state look;
 
 	if (s->tid != tid)
 		*s = (struct sampled){.tid = tid, .kind = MPROF_STATE_KINDS};
@@ -225,20 +161,20 @@ static bool turn_take(struct process *p, struct sampling *all, pid_t tid)
 	if (waits && !leader && !mprof_state_is_stop(s->kind) && ++s->skipped < LOOKS_RARE)
 		return false;
 	s->skipped = 0;
-	if (!look_at(p->pid, tid, &l))
+	if (!look_at(p->pid, tid, &look))
 		return false;
 	if (!is_same(p, tid, w, wait, since))
 		return false;
-	if (waits || (!w && is_refused(p, tid) && l.kind != MPROF_STATE_runs)) {
-		if (!mprof_state_is_stop(l.kind)) {
-			l.kind = MPROF_STATE_waits;
-			*l.channel = '\0';
+	if (waits || (!w && is_refused(p, tid) && look.kind != MPROF_STATE_runs)) {
+		if (!mprof_state_is_stop(look.kind)) {
+			look.kind = MPROF_STATE_waits;
+			*look.channel = '\0';
 		}
 		/* There is something to say only if something was said before. */
-		if (l.kind == MPROF_STATE_waits && (s->kind == MPROF_STATE_waits || s->kind == MPROF_STATE_KINDS))
+		if (look.kind == MPROF_STATE_waits && (s->kind == MPROF_STATE_waits || s->kind == MPROF_STATE_KINDS))
 			return false;
 	}
-	return record(p, all, s, &l);
+	return record(p, all, s, &look);
 }
 
 bool states_sample(struct process *p, uint64_t time)
