@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "archive.h"
 #include "cleanup.h"
 #include "database.h"
 #include "space.h"
@@ -27,13 +28,30 @@ static int on_error(void *context, int result)
 	return r;
 }
 
+static const char *condition_text(int condition)
+{
+	switch (condition) {
+	case ARCHIVE_E_FULL:
+		return "the disk is full; make room";
+	case ARCHIVE_E_BUSY:
+		return "another program holds it locked; close that program";
+	case ARCHIVE_E_ABSENT:
+		return "a row that others name is missing; run mprofd --fsck";
+	default:
+		return "rows of it are damaged; run mprofd --fsck";
+	}
+}
+
 void store_explain(const struct store *s, int r, char *text, size_t size)
 {
 	CLEANUP(freep) char *path = NULL;
 
 	if (asprintf(&path, "%s/%s", s->directory, s->format->file) < 0)
 		path = NULL;
-	failure_text(&s->failure, path ? path : s->format->file, r, text, size);
+	if (r < 0)
+		failure_text(&s->failure, path ? path : s->format->file, r, text, size);
+	else
+		snprintf(text, size, "%s: %s", path ? path : s->format->file, condition_text(r));
 }
 
 static int open_database(struct store *s, char *sentence, size_t size)

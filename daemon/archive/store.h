@@ -74,8 +74,8 @@ void store_rollback(struct store *s);
 int store_end(struct store *s, int r);
 
 /*
- * Write to TEXT (SIZE bytes) what the -errno R of the last call means: the file that failed, the system's error and
- * SQLite's code.
+ * Write to TEXT (SIZE bytes) what the error R of the last call means, a -errno or an archive_condition: the file that failed, and the
+ * system's error with SQLite's code, or the condition.
  */
 void store_explain(const struct store *s, int r, char *text, size_t size);
 

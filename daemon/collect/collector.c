@@ -138,18 +138,11 @@ static void on_status(void *context)
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 /* Write why the archive, which was opened, cannot be used: R is an error, or an archive_condition. */
-static void describe_failure(struct archive_writer *w, const char *state, int r, char *sentence, size_t size)
+static void describe_failure(struct archive_writer *w, int r, char *sentence, size_t size)
 {
-	const char *condition = r == ARCHIVE_E_FULL	? "the disk is full; make room"
-				: r == ARCHIVE_E_BUSY	? "another program holds it locked; close that program"
-				: r == ARCHIVE_E_ABSENT ? "a row that others name is missing; run mprofd --fsck"
-							: "rows of it are damaged; run mprofd --fsck";
 	char text[512];
 
-	if (r < 0)
-		store_explain(archive_writer_store(w), r, text, sizeof(text));
-	else
-		snprintf(text, sizeof(text), "%s/" ARCHIVE_FILE ": %s", state, condition);
+	store_explain(archive_writer_store(w), r, text, sizeof(text));
 	snprintf(sentence, size, "the archive cannot be used: %s", text);
 }
 
@@ -174,7 +167,7 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 	if (r == 0)
 		r = archive_writer_resume(w, collector_resume_add, c);
 	if (r) {
-		describe_failure(w, state, r, sentence, size);
+		describe_failure(w, r, sentence, size);
 		return r < 0 ? r : -EIO;
 	}
 	r = opened_file_init(&c->file, state, ARCHIVE_FILE);

@@ -29,6 +29,7 @@
 #define OUTBOX_NS	NS_PER_S
 #define OUTBOX_CHECK_NS (10 * NS_PER_S)
 #define ROWS_CHECK_NS	(600 * NS_PER_S)
+#define UNDECIDED_LINES 2u		 /* of a log_limit */
 #define UNFINISHED_NS	(600 * NS_PER_S) /* a capture that is not finished after this time will not be */
 
 struct commit_thread {
@@ -46,6 +47,8 @@ struct commit_thread {
 	struct archive_end ends[ENDS_MAX];
 	bool open;
 	struct log_limit orphans, damages, unsent;
+	struct log_limit undecided;   /* verdicts, which the server repeats each second: few lines of them */
+	struct log_limit unchecked;   /* checks that failed */
 	struct archive_damage damage; /* damage that was logged already */
 
 	struct retention retention;
@@ -89,6 +92,16 @@ static void set_archiving(struct commit_thread *t, bool archiving, const char *s
 	else
 		log_error("Archiving stopped: %s", sentence);
 	tell(t);
+}
+
+/* Log SENTENCE, and why: the archive failed with R, an error or an archive_condition. WHERE names the row, or is empty. */
+static void tell_failure(struct commit_thread *t, struct log_limit *limit, int r, const char *sentence,
+			 const char *where)
+{
+	char cause[256];
+
+	store_explain(archive_writer_store(t->w), r, cause, sizeof(cause));
+	log_write_limited(limit, LOG_LEVEL_ERROR, NULL, "%s: %s%s%s", sentence, cause, *where ? ": " : "", where);
 }
 
 /* ---- one transaction ------------------------------------------------------------------------- */
@@ -395,6 +408,14 @@ static int judge(struct commit_thread *t, const struct item *item)
 	return r ? r : archive_writer_judge(t->w, item->verdict.capture, item->verdict.crashed);
 }
 
+static void tell_undecided(struct commit_thread *t, int r, int64_t capture)
+{
+	char where[40];
+
+	snprintf(where, sizeof(where), "capture=%lld", (long long)capture);
+	tell_failure(t, &t->undecided, r, "A capture of the kind unread cannot be decided on", where);
+}
+
 /*
  * Decide on the captures of the kind `unread` among ITEMS, whose rows are in the archive. Each has a transaction of its
  * own: where the archive's file is damaged, SQLite fails at one capture, and the archive must go on.
@@ -409,6 +430,8 @@ static void judge_all(struct commit_thread *t, struct item **items, size_t n)
 		r = judge(t, items[i]);
 		if (r == 0)
 			retention_has_reader(&t->retention);
+		else if (r != ARCHIVE_E_ABSENT)
+			tell_undecided(t, r, items[i]->verdict.capture);
 		if (items[i]->result)
 			*items[i]->result = r == 0 || r == ARCHIVE_E_ABSENT ? r : ARCHIVE_E_DAMAGED;
 	}
@@ -464,6 +487,20 @@ static int flush(struct commit_thread *t, struct item **items, size_t n)
 	}
 }
 
+/* The report of damage of ITEM could not be checked, because of R. */
+static void tell_unrepaired(struct commit_thread *t, int r, const struct item *item)
+{
+	char where[160];
+
+	snprintf(where, sizeof(where), "stream=%lld sequence=%llu capture=%lld%s%s", (long long)item->damage.stream,
+		 (unsigned long long)item->damage.sequence, (long long)item->damage.capture,
+		 *item->damage.table ? " table=" : "", item->damage.table);
+	tell_failure(t, &t->damages, r,
+		     r == -EBADMSG ? "The archive's file is damaged; mprofd --fsck saves what is whole"
+				   : "A report of damage cannot be checked",
+		     where);
+}
+
 /*
  * Check the place at which a reader met damage. This is a transaction of its own, because SQLite
  * itself may fail there, and the archive must go on.
@@ -476,11 +513,8 @@ static void repair(struct commit_thread *t, struct item *item)
 			: archive_writer_repair(t->w, item->damage.stream, item->damage.sequence, item->damage.capture,
 						&damaged);
 
-	if (r == -EBADMSG)
-		log_write_limited(&t->damages, LOG_LEVEL_ERROR, NULL,
-				  "The archive's file is damaged; mprofd --fsck saves what is whole: stream=%lld "
-				  "sequence=%llu",
-				  (long long)item->damage.stream, (unsigned long long)item->damage.sequence);
+	if (r != 0 && r != ARCHIVE_E_ABSENT)
+		tell_unrepaired(t, r, item);
 	if (item->result)
 		*item->result = r < 0 ? ARCHIVE_E_DAMAGED : r ? r : damaged ? 0 : ARCHIVE_E_ABSENT;
 }
@@ -584,9 +618,13 @@ static void note_captures(struct commit_thread *t, uint64_t now)
 /* Send captures that were begun UNFINISHED_NS ago or earlier, finished or not. */
 static void finish_old(struct commit_thread *t, uint64_t now)
 {
+	int r;
+
 	if (now - t->noted_at < UNFINISHED_NS)
 		return;
-	(void)archive_writer_finish_old(t->w, t->noted);
+	r = archive_writer_finish_old(t->w, t->noted);
+	if (r != 0)
+		tell_failure(t, &t->unchecked, r, "Captures that were never finished cannot be sent to the hub", "");
 	note_captures(t, now);
 }
 
@@ -615,6 +653,7 @@ static bool outbox_count(struct commit_thread *t)
 static void outbox_run(struct commit_thread *t)
 {
 	uint64_t now = clock_mono();
+	int r;
 
 	if (!t->sends || now - t->outbox_at < OUTBOX_NS || t->retention.full)
 		return;
@@ -624,7 +663,9 @@ static void outbox_run(struct commit_thread *t)
 		t->counted = outbox_count(t); /* what a check finds is damage since then */
 	if (t->outbox_checked_at == 0 || now - t->outbox_checked_at >= OUTBOX_CHECK_NS) {
 		t->outbox_checked_at = now;
-		(void)archive_writer_check_outbox(t->w);
+		r = archive_writer_check_outbox(t->w);
+		if (r != 0)
+			tell_failure(t, &t->unchecked, r, "The rows of the outbox cannot be checked", "");
 	}
 	(void)outbox_count(t);
 }
@@ -636,13 +677,17 @@ static void outbox_run(struct commit_thread *t)
 static void rows_run(struct commit_thread *t)
 {
 	uint64_t now = clock_mono();
+	int r;
 
 	if (t->rows_checked_at == 0)
 		t->rows_checked_at = now;
 	if (t->retention.full || (!row_walk_goes_on(&t->rows) && now - t->rows_checked_at < ROWS_CHECK_NS))
 		return;
-	if (row_sums_step(t->w, &t->rows) != 0)
+	r = row_sums_step(t->w, &t->rows);
+	if (r != 0) {
+		tell_failure(t, &t->unchecked, r, "The rows of runs, streams, gaps and captures cannot be checked", "");
 		t->rows = (struct row_walk){0};
+	}
 	if (!row_walk_goes_on(&t->rows))
 		t->rows_checked_at = now;
 }
@@ -723,6 +768,7 @@ int commit_thread_start(struct commit_thread **tp, struct archive_writer **w, st
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&t->mutex, NULL);
+	t->undecided.burst = UNDECIDED_LINES;
 	t->state.archiving = true;
 	t->queue = queue;
 	t->config = config;

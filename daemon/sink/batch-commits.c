@@ -50,8 +50,9 @@ struct commit_thread {
 	bool busy, stopping;
 	struct batch batch;
 	struct commit_thread_state state;
+	/* The thread alone uses these. */
 	struct log_limit damages;
-	struct deletion_log deletions; /* of the thread alone */
+	struct deletion_log deletions;
 };
 
 static void wake(const struct commit_thread *c)
@@ -108,6 +109,18 @@ static const struct item *find_report(const struct commit_thread *c, const struc
 	return NULL;
 }
 
+/* The report of damage of ITEM could not be checked, because of R. */
+static void tell_unrepaired(struct commit_thread *c, int r, const struct item *item)
+{
+	char cause[256];
+
+	store_explain(memtraces_store(c->w), r, cause, sizeof(cause));
+	log_write_limited(&c->damages, LOG_LEVEL_ERROR, NULL, "%s: %s: recording=%lld",
+			  r == -EBADMSG ? "The archive's file is damaged; mprofd --fsck saves what is whole"
+					: "A report of damage cannot be checked",
+			  cause, (long long)item->recording);
+}
+
 /*
  * Repair the recording that ITEM reports as damaged, and store the result in ITEM. This is a
  * transaction of its own, because SQLite may fail there, and the archive must go on.
@@ -132,6 +145,8 @@ static void repair(struct commit_thread *c, struct item *item)
 		memtraces_rollback(c->w);
 	if (r != 0)
 		item->pieces = 0;
+	if (r != 0 && r != ARCHIVE_E_ABSENT)
+		tell_unrepaired(c, r, item);
 	item->result = r < 0 ? ARCHIVE_E_DAMAGED : r;
 }
 
@@ -377,11 +392,6 @@ static void tell_damage(struct commit_thread *c)
 	for (const struct item *item = c->batch.first; item; item = item->next) {
 		if (item->kind != ITEM_DAMAGE || item->is_known)
 			continue;
-		if (item->result == ARCHIVE_E_DAMAGED)
-			log_write_limited(&c->damages, LOG_LEVEL_ERROR, NULL,
-					  "The archive's file is damaged; mprofd --fsck saves what is whole: "
-					  "recording=%lld",
-					  (long long)item->recording);
 		if (item->pieces == 0)
 			continue;
 		c->state.damaged_pieces += item->pieces;

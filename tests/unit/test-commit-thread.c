@@ -7,8 +7,10 @@
 #include <sys/eventfd.h>
 
 #include "archive-fixture.h"
+#include "catch.h"
 #include "clock.h"
 #include "commit-thread.h"
+#include "failing-disk.h"
 #include "log.h"
 
 #define MIB    (1u << 20)
@@ -383,6 +385,89 @@ static void test_reports(void)
 	world_deinit(&w);
 }
 
+/* Check that LOG has a line with SENTENCE, the write-ahead log of W's archive, and REST. */
+static void check_line(const struct world *w, const char *log, const char *sentence, const char *suffix,
+		       const char *rest)
+{
+	char want[512];
+
+	snprintf(want, sizeof(want), "error: %s: %s/archive/trace.db%s: %s", sentence, w->f.state, suffix, rest);
+	if (!CHECK(strstr(log, want) != NULL))
+		fprintf(stderr, "not in the log: %s\nwhich is: %s\n", want, log);
+}
+
+/* Start and stop the commit thread on a disk that fails with ERROR. Return the lines of its log. */
+static const char *log_of_failing_disk(struct world *w, struct catch *c, int error)
+{
+	catch_begin(c);
+	broken_write.error = error;
+	broken_write.suffix = "trace.db-wal";
+	world_start(w);
+	world_stop(w);
+	broken_write.suffix = NULL;
+	return catch_end(c);
+}
+
+/* A report of damage that the disk does not let mprofd declare: the answer points to the log, which has the file and its error. */
+static void test_report_fails(void)
+{
+	static struct catch c;
+	int result = 7;
+	struct item *item;
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	make_damaged_tail(&w);
+	item = queue_item(w.queue, NULL, ITEM_DAMAGE, 0, false);
+	item->damage.stream = STREAM;
+	item->damage.capture = 9;
+	item->result = &result;
+	item->urgent = true;
+	queue_push(w.queue, item);
+	check_line(&w, log_of_failing_disk(&w, &c, EIO), "A report of damage cannot be checked", "-wal",
+		   "Input/output error (errno 5, SQLite 778): stream=71 sequence=0 capture=9");
+	CHECK_EQ_INT(result, ARCHIVE_E_DAMAGED);
+	world_deinit(&w);
+}
+
+/* Verdicts that cannot be written: the answers point to the log, which has the file and its error. */
+static void test_verdict_fails(void)
+{
+	static const struct {
+		int error;
+		const char *suffix, *text;
+	} cases[] = {
+		{EIO, "-wal", "Input/output error (errno 5, SQLite 778): capture=9"},
+		{ENOSPC, "", "the disk is full; make room: capture=9"},
+	};
+	const struct archive_capture capture = {.id = 9, .run = 41, .kind = ARCHIVE_UNREAD, .real = clock_real()};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static struct catch c;
+		struct item *item;
+		int result = 7;
+		struct world w;
+
+		if (!world_init(&w))
+			return;
+		CHECK_EQ_INT(fixture_put(&w.f, 41, "web", "ended", STREAM), 0);
+		CHECK_EQ_INT(archive_writer_begin(w.f.w), 0);
+		CHECK_EQ_INT(archive_writer_put_capture(w.f.w, &capture), 0);
+		CHECK_EQ_INT(archive_writer_commit(w.f.w), 0);
+		item = queue_item(w.queue, NULL, ITEM_JUDGE, 0, false);
+		item->verdict.capture = 9;
+		item->urgent = true;
+		item->result = &result;
+		queue_push(w.queue, item);
+		check_line(&w, log_of_failing_disk(&w, &c, cases[i].error),
+			   "A capture of the kind unread cannot be decided on", cases[i].suffix, cases[i].text);
+		CHECK_EQ_INT(result, ARCHIVE_E_DAMAGED);
+		CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM captures"), 1);
+		world_deinit(&w);
+	}
+}
+
 /* Verdicts on two captures of the kind `unread`. The file is damaged at the first one: that verdict fails alone. */
 static void test_verdicts(void)
 {
@@ -551,6 +636,8 @@ int main(void)
 	CHECK_RUN(test_run_of_one_flush);
 	CHECK_RUN(test_orphan);
 	CHECK_RUN(test_reports);
+	CHECK_RUN(test_report_fails);
+	CHECK_RUN(test_verdict_fails);
 	CHECK_RUN(test_verdicts);
 	CHECK_RUN(test_unread_is_not_sent);
 	CHECK_RUN(test_when);

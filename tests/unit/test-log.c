@@ -8,38 +8,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "catch.h"
 #include "check.h"
 #include "clock.h"
 #include "log.h"
-
-/* Redirection of stderr to a file, to read what was written since catch_begin. */
-struct catch
-{
-	int saved, fd;
-	char text[65536];
-};
-
-static void catch_begin(struct catch *c)
-{
-	char path[] = "/tmp/mprof-test-log-XXXXXX";
-
-	c->fd = mkstemp(path);
-	unlink(path);
-	fflush(stderr);
-	c->saved = dup(STDERR_FILENO);
-	dup2(c->fd, STDERR_FILENO);
-}
-
-static const char *catch_end(struct catch *c)
-{
-	ssize_t n = pread(c->fd, c->text, sizeof(c->text) - 1, 0);
-
-	dup2(c->saved, STDERR_FILENO);
-	close(c->saved);
-	close(c->fd);
-	c->text[n < 0 ? 0 : n] = '\0';
-	return c->text;
-}
 
 static void test_lines(void)
 {
