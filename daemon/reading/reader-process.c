@@ -124,8 +124,10 @@ int reader_process_end(struct reader_process *process, const struct reader_limit
 	process->pid = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOCK)
 		return -EPERM;
-	if (late || !reader_process_answered(answer, bytes, result))
+	if (late || !reader_process_answered(answer, bytes, result)) {
+		process->was_killed = ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 		tell_end(status, late, limits, result);
+	}
 	return 0;
 }
 

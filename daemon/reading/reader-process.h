@@ -27,6 +27,8 @@ int reader_process_run(int in, const struct reader_limits *limits, struct readin
 struct reader_process {
 	pid_t pid; /* 0 = there is no process */
 	int out;   /* its answer comes here; owned */
+	/* After reader_process_end(): something else has killed it, as a machine without memory does, which says nothing of the capture. */
+	bool was_killed;
 };
 /*
  * Begin a reader of the descriptor IN. Return 0; or -errno, and *PROCESS has no process and no descriptor. A program

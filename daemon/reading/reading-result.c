@@ -167,6 +167,16 @@ void reading_result_deinit(struct reading_result *r)
 	*r = (struct reading_result){0};
 }
 
+size_t reading_of_failure(const char *failure, uint8_t out[READING_FAILURE_BYTES])
+{
+	size_t bytes = strnlen(failure, MPROF_READING_FAILURE_MAX);
+
+	mprof_reading_begin(out);
+	mprof_reading_section(out + MPROF_READING_HEADER_BYTES, MPROF_READING_FAILURE, (uint32_t)bytes);
+	memcpy(out + MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES, failure, bytes);
+	return MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES + bytes;
+}
+
 int reading_add_tail(uint8_t **p, size_t *bytes, const struct reading_tail *tail)
 {
 	size_t content = MPROF_READING_TAIL_BYTES + (size_t)tail->n_cuts * MPROF_READING_CUT_BYTES;

@@ -55,6 +55,10 @@ bool reading_result_take(const uint8_t *p, size_t bytes, struct reading_result *
 /* Free the memory of R, and empty it. */
 void reading_result_deinit(struct reading_result *r);
 
+#define READING_FAILURE_BYTES (MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES + MPROF_READING_FAILURE_MAX)
+/* Write a reading with FAILURE alone, a text of 1 to MPROF_READING_FAILURE_MAX bytes, to OUT. Return its bytes. */
+size_t reading_of_failure(const char *failure, uint8_t out[READING_FAILURE_BYTES]);
+
 /*
  * Append a section for TAIL to the reading *P of *BYTES bytes, which is reallocated. Return 0, -ENOMEM, or -E2BIG: the
  * reading would be too long, and stays as it is.

@@ -28,6 +28,7 @@ struct served {
 	struct scratch scratch;
 	struct readings *readings;
 	unsigned notices;
+	int64_t last; /* capture of the last notice */
 };
 
 static struct archive_piece piece(uint8_t *data, uint64_t sequence, uint32_t offset, unsigned n)
@@ -87,8 +88,11 @@ static void put_range(struct fixture *f)
 
 static void on_reading(void *context, int64_t capture)
 {
+	struct served *s = context;
+
 	CHECK(capture == 1 || capture == 2);
-	((struct served *)context)->notices++;
+	s->notices++;
+	s->last = capture;
 }
 
 /* Begin as a new server does. */
@@ -404,6 +408,92 @@ static void test_killed_again(void)
 	served_deinit(&s);
 }
 
+/* Have capture 1 read, and end N of its readers by SIGNAL. */
+static void end_readers(struct served *s, unsigned n, int signal)
+{
+	pid_t pid, last = 0;
+
+	while ((n || readings_counts(s->readings).waiting) && CHECK(sd_event_run(s->event, 10000) >= 0)) {
+		(void)readings_find(s->readings, 1, true);
+		pid = n ? child() : 0;
+		if (!pid || pid == last)
+			continue;
+		CHECK_EQ_INT(kill(pid, signal), 0);
+		last = pid;
+		n--;
+	}
+}
+
+/* A capture whose readers end by a limit is read once more. Then the failure is its reading, for the next server, too. */
+static void test_limited(void)
+{
+	const struct reading_result *found;
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	end_readers(&s, 2, SIGXCPU);
+	CHECK_EQ_UINT(readings_counts(s.readings).failed, 2);
+	CHECK_EQ_UINT(files(&s, -1), 1);
+	end(&s);
+	serve(&s);
+	found = readings_find(s.readings, 1, true);
+	CHECK(found && strncmp(found->failure, "reading it took longer than", 27) == 0);
+	CHECK_EQ_UINT(readings_counts(s.readings).waiting, 0);
+	served_deinit(&s);
+}
+
+/* A capture that was never read goes before one that is read again. */
+static void test_first_goes_first(void)
+{
+	struct served s;
+	pid_t pid;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	put_long(&s.f);
+	CHECK(!readings_find(s.readings, 1, true));
+	while (!(pid = child()) && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK_EQ_INT(kill(pid, SIGKILL), 0);
+	while (readings_counts(s.readings).waiting && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	while (readings_find(s.readings, 1, true) && !readings_counts(s.readings).waiting &&
+	       CHECK(sd_event_run(s.event, 10000) >= 0))
+		;
+	CHECK_EQ_UINT(readings_counts(s.readings).waiting, 1);
+	CHECK(!readings_find(s.readings, 2, true));
+	for (unsigned n = s.notices; s.notices == n && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0);)
+		;
+	CHECK_EQ_INT(s.last, 2);
+	while (readings_counts(s.readings).waiting && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK_EQ_INT(s.last, 1);
+	CHECK_EQ_UINT(readings_counts(s.readings).read, 2);
+	served_deinit(&s);
+}
+
+/* A capture whose rows cannot be read is not tried at each request. */
+static void test_damaged_later(void)
+{
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	fixture_number(&s.f, "UPDATE tails SET data = zeroblob(length(data)) WHERE sequence = 5");
+	CHECK(!readings_find(s.readings, 1, true));
+	while (readings_counts(s.readings).waiting && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	for (int i = 0; i < 10; i++) {
+		CHECK(!readings_find(s.readings, 1, true));
+		CHECK_EQ_UINT(readings_counts(s.readings).waiting, 0);
+	}
+	served_deinit(&s);
+}
+
 /* The reader gets the stream as a client does, without the invalid event, and knows its length before. */
 static void test_feed(void)
 {
@@ -504,5 +594,8 @@ int main(int argc, char **argv)
 	CHECK_RUN(test_damaged_rows);
 	CHECK_RUN(test_killed_reader);
 	CHECK_RUN(test_killed_again);
+	CHECK_RUN(test_limited);
+	CHECK_RUN(test_first_goes_first);
+	CHECK_RUN(test_damaged_later);
 	return check_done();
 }

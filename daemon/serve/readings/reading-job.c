@@ -56,6 +56,7 @@ static void take_answer(struct reading_job *j, bool late)
 
 	closep(&j->in);
 	end.rc = reader_process_end(&j->process, &LIMITS, late, j->answer, j->n, &result);
+	end.was_killed = j->process.was_killed;
 	end.lasts = end.rc == 0 && !late && !j->broken && has_answered(j);
 	j->ended(j->context, &end);
 	reading_result_deinit(&result);

@@ -20,6 +20,7 @@ struct reading_job_end {
 	struct reading_result *result; /* borrowed; with a failure if there is no good answer */
 	bool whole;		       /* the process had the whole capture */
 	bool lasts;		       /* the answer is the process's own, so the next one would be the same */
+	bool was_killed; /* there is no answer, as something else has killed the process (reader-process.h) */
 };
 /* Called once, when the process has ended. It must close the job. */
 typedef void reading_job_ended(void *context, const struct reading_job_end *end);

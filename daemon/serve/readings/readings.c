@@ -21,9 +21,11 @@
 #define QUEUE_MOST 256u
 #define NEWEST	   16u /* captures that are looked for, the newest ones */
 
-/* A reader that was ended is tried again after the first time, then after four times as long, and so on up to the last. */
+/* A capture that could not be read is tried again after the first time, then after four times as long, and so on up to the last. */
 #define AGAIN_FIRST_NS (2 * NS_PER_S)
 #define AGAIN_MOST_NS  (900 * NS_PER_S)
+#define AGAIN_CAPTURES 256u
+#define ENDS_MOST      2u /* readers of a capture that a limit or the capture has ended: the next one would end so, too */
 
 /* A capture as it is now. */
 struct named {
@@ -35,8 +37,15 @@ struct known {
 	struct named name;
 	struct reading_result *result; /* without tails; owned; NULL = the place is free */
 	uint64_t used;
-	/* The reader was ended, which says nothing of the capture: read it again at AGAIN, CLOCK_MONOTONIC ns; 0 = never. */
-	uint64_t again, delay;
+	bool is_open; /* the reader gave no answer, and the capture is read again */
+};
+
+/* A capture that is read again, as its reader was ended, or its rows could not be read. */
+struct again {
+	struct named name; /* the capture is 0 if the place is free */
+	uint64_t at;	   /* not before this, CLOCK_MONOTONIC ns */
+	uint64_t delay;	   /* ns */
+	unsigned ends;	   /* readers that gave no answer, and that nothing else has killed */
 };
 
 struct readings {
@@ -50,8 +59,10 @@ struct readings {
 	struct named now;      /* capture of the job, if JOB_RUNS */
 	bool job_runs;
 	struct reading_job job;
-	struct named queue[QUEUE_MOST]; /* N_QUEUE, the first is next */
-	unsigned n_queue;
+	/* N_QUEUE, the first is next: N_FIRST that were never read, then those that are read again. */
+	struct named queue[QUEUE_MOST];
+	unsigned n_queue, n_first;
+	struct again again[AGAIN_CAPTURES];
 	struct named seen[NEWEST]; /* the newest captures at the last tick */
 	struct reader_version version;
 	bool changing; /* one of them had changed since the tick before */
@@ -140,7 +151,6 @@ static struct known *keep(struct readings *r, const struct named *name, struct r
 {
 	struct reading_result *copy = malloc(sizeof(*copy));
 	struct known *k = place_for(r, name);
-	const uint64_t delay = k->result && is_same(&k->name, name) ? k->delay : 0;
 
 	for (uint32_t i = 0; i < result->n_tails; i++)
 		remember_tail(r, name->capture, &result->tails[i]);
@@ -150,7 +160,7 @@ static struct known *keep(struct readings *r, const struct named *name, struct r
 	copy->tails = NULL;
 	copy->n_tails = 0;
 	free(k->result);
-	*k = (struct known){.name = *name, .result = copy, .used = ++r->calls, .delay = delay};
+	*k = (struct known){.name = *name, .result = copy, .used = ++r->calls};
 	return k;
 }
 
@@ -172,13 +182,40 @@ static struct known *find(struct readings *r, const struct named *name)
 	return k;
 }
 
-/* The reader of K was ended. Have it read again later, and each time later than before. */
-static void read_again(struct known *k)
+static struct again *find_again(struct readings *r, const struct named *name)
 {
-	k->delay = k->delay ? 4 * k->delay : AGAIN_FIRST_NS;
-	if (k->delay > AGAIN_MOST_NS)
-		k->delay = AGAIN_MOST_NS;
-	k->again = clock_mono() + k->delay;
+	for (unsigned i = 0; i < AGAIN_CAPTURES; i++)
+		if (r->again[i].name.capture && is_same(&r->again[i].name, name))
+			return &r->again[i];
+	return NULL;
+}
+
+/* Have NAME read again later, and each time later than before. Return the note of that, which replaces the oldest one. */
+static struct again *read_again(struct readings *r, const struct named *name)
+{
+	struct again *a = find_again(r, name);
+
+	if (!a) {
+		a = &r->again[0];
+		for (unsigned i = 0; i < AGAIN_CAPTURES && a->name.capture; i++)
+			if (!r->again[i].name.capture || r->again[i].at < a->at)
+				a = &r->again[i];
+		*a = (struct again){.name = *name};
+	}
+	a->delay = a->delay ? 4 * a->delay : AGAIN_FIRST_NS;
+	if (a->delay > AGAIN_MOST_NS)
+		a->delay = AGAIN_MOST_NS;
+	a->at = clock_mono() + a->delay;
+	return a;
+}
+
+/* NAME is not read again. */
+static void read_no_more(struct readings *r, const struct named *name)
+{
+	struct again *a = find_again(r, name);
+
+	if (a)
+		*a = (struct again){0};
 }
 
 /* Have NAME, which has been read, copied. */
@@ -225,16 +262,14 @@ static int add_tails(struct readings *r, uint8_t **p, size_t *bytes)
 	return rc;
 }
 
-/* Write the job's answer, with the ends of the tails, to the cache. */
-static void store(struct readings *r)
+/* Write ANSWER of BYTES bytes, with the ends of the tails, to the cache. */
+static void store(struct readings *r, const uint8_t *answer, size_t bytes)
 {
-	struct reading_job *j = &r->job;
-	CLEANUP(freep) uint8_t *p = malloc(j->n);
-	size_t bytes = j->n;
+	CLEANUP(freep) uint8_t *p = malloc(bytes);
 	int rc;
 
 	if (p)
-		memcpy(p, j->answer, j->n);
+		memcpy(p, answer, bytes);
 	rc = p ? add_tails(r, &p, &bytes) : -ENOMEM;
 	if (rc == 0)
 		rc = reading_cache_put(&r->cache, r->now.key, p, bytes);
@@ -251,6 +286,47 @@ static void work_on(struct readings *r)
 	(void)sd_event_source_set_enabled(r->work, r->runs ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
+/*
+ * The reader gave no answer, but FAILURE. Have the capture read again; or, if readers end so again and again, keep that as its reading.
+ * Return whether it is read again.
+ */
+static bool take_failure(struct readings *r, const char *failure, bool was_killed)
+{
+	struct again *a = read_again(r, &r->now);
+	uint8_t answer[READING_FAILURE_BYTES];
+
+	a->ends += !was_killed;
+	if (a->ends < ENDS_MOST)
+		return true;
+	read_no_more(r, &r->now);
+	store(r, answer, reading_of_failure(failure, answer));
+	return false;
+}
+
+/* The process had the whole capture, and has ended as END says. */
+static void take_reading(struct readings *r, const struct reading_job_end *end)
+{
+	const char *failure = end->result->failure;
+	struct known *k = keep(r, &r->now, end->result);
+	bool again = false;
+
+	r->read += !*failure;
+	if (*failure)
+		log_write_limited(&r->limit, LOG_LEVEL_WARNING, NULL, "A capture cannot be read: %s: capture=%lld",
+				  failure, (long long)r->now.capture);
+	if (end->lasts) {
+		read_no_more(r, &r->now);
+		store(r, r->job.answer, r->job.n);
+	} else {
+		again = take_failure(r, failure, end->was_killed);
+	}
+	if (!k)
+		return;
+	k->is_open = again;
+	copy(r, &r->now);
+	r->notify(r->context, r->now.capture);
+}
+
 /* End the job, and go on with the next one. */
 static void end_job(struct readings *r)
 {
@@ -263,31 +339,19 @@ static void end_job(struct readings *r)
 static void take_end(void *context, const struct reading_job_end *end)
 {
 	struct readings *r = context;
-	const char *failure = end->result->failure;
-	struct known *k;
 
 	r->ns += end->ns;
 	if (end->rc < 0) { /* this says nothing of the capture, and the next one would end so, too */
 		log_warning("No capture can be read: the reader could not lock itself; set reader = no in [http], or "
 			    "correct the limits of the unit");
 		r->runs = false;
-		r->n_queue = 0;
+		r->n_queue = r->n_first = 0;
 	} else {
-		r->read += !*failure && end->whole;
-		r->failed += *failure != '\0';
-		if (*failure && end->whole)
-			log_write_limited(&r->limit, LOG_LEVEL_WARNING, NULL,
-					  "A capture cannot be read: %s: capture=%lld", failure,
-					  (long long)r->now.capture);
-		k = end->whole ? keep(r, &r->now, end->result) : NULL;
-		if (k) {
-			if (*failure && !end->lasts)
-				read_again(k);
-			copy(r, &r->now);
-			r->notify(r->context, r->now.capture);
-		}
-		if (end->lasts)
-			store(r);
+		r->failed += *end->result->failure != '\0';
+		if (end->whole)
+			take_reading(r, end);
+		else
+			read_again(r, &r->now);
 	}
 	end_job(r);
 }
@@ -298,10 +362,20 @@ static void start_next(struct readings *r)
 	while (r->n_queue && !r->job_runs) {
 		r->now = r->queue[0];
 		r->n_queue--;
+		r->n_first -= r->n_first > 0;
 		memmove(r->queue, r->queue + 1, r->n_queue * sizeof(r->queue[0]));
 		r->job_runs =
 			reading_job_open(&r->job, r->event, r->reader, r->scratch, r->now.capture, take_end, r) == 0;
+		if (!r->job_runs)
+			read_again(r, &r->now);
 	}
+}
+
+/* The rows are damaged or were deleted, or there is no process: a later request tries again. */
+static void give_up(struct readings *r)
+{
+	read_again(r, &r->now);
+	end_job(r);
 }
 
 /* The event loop has nothing else to do. No handler has limited what the archive's reader shows. */
@@ -317,26 +391,41 @@ static int on_work(sd_event_source *source, void *context)
 	if (rc == READING_JOB_E_AGAIN)
 		work_on(r);
 	else if (rc != 0)
-		end_job(r); /* the rows are damaged or were deleted, or there is no process: the next request tries again */
+		give_up(r);
 	return 0;
 }
 
-/* Have NAME read in its turn, unless that is so already. */
-static void want(struct readings *r, const struct named *name)
+/* Have NAME read in its turn, unless that is so already. It was read before if it IS_AGAIN. */
+static void want(struct readings *r, const struct named *name, bool is_again)
 {
 	bool waits = r->job_runs && is_same(&r->now, name);
+	unsigned at;
 
 	for (unsigned i = 0; i < r->n_queue; i++)
 		waits |= is_same(&r->queue[i], name);
 	if (waits || !r->runs)
 		return;
-	if (r->n_queue == QUEUE_MOST) {
+	if (r->n_queue == QUEUE_MOST && (is_again || r->n_first == QUEUE_MOST)) {
 		r->refused++;
 		return;
 	}
-	r->queue[r->n_queue++] = *name;
+	/* A capture that is read again gives its place to one that was never read, and is wanted again later. */
+	r->n_queue -= r->n_queue == QUEUE_MOST;
+	at = is_again ? r->n_queue : r->n_first++;
+	memmove(r->queue + at + 1, r->queue + at, (r->n_queue - at) * sizeof(r->queue[0]));
+	r->queue[at] = *name;
+	r->n_queue++;
 	if (!r->job_runs)
 		work_on(r);
+}
+
+/* Have NAME read if it has no reading, K, that lasts, and if it is time for it. */
+static void want_due(struct readings *r, const struct named *name, const struct known *k)
+{
+	const struct again *a = find_again(r, name);
+
+	if (a ? clock_mono() >= a->at : !k || k->is_open)
+		want(r, name, a || k);
 }
 
 /* ---- the interface ---- */
@@ -349,8 +438,8 @@ const struct reading_result *readings_find(struct readings *r, int64_t capture, 
 	if (name_capture(r, capture, &name) != 0)
 		return NULL;
 	k = find(r, &name);
-	if (wanted && (!k || (k->again && clock_mono() >= k->again)))
-		want(r, &name);
+	if (wanted)
+		want_due(r, &name, k);
 	return k ? k->result : NULL;
 }
 
@@ -400,7 +489,7 @@ void readings_tick(struct readings *r)
 		else if (find(r, &now[i]))
 			copy(r, &now[i]);
 		else
-			want(r, &now[i]);
+			want_due(r, &now[i], NULL);
 	}
 	memcpy(r->seen, now, sizeof(now));
 }
