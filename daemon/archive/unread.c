@@ -251,6 +251,7 @@ int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, un
 {
 	*dropped = 0;
 	for (unsigned i = 0; i < limit; i++) {
+		struct unread u;
 		bool is_none;
 		int64_t capture;
 		int r = statement_number(&w->store.statements, STATEMENT_UNREAD_OLD,
@@ -259,10 +260,11 @@ int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, un
 		*after = r || is_none ? 0 : capture;
 		if (r != 0 || is_none)
 			return r;
-		r = archive_writer_judge(w, capture, false);
+		r = find(w, capture, &u);
+		r = tell(w, capture, r ? r : decide(w, &u, false));
 		if (r != 0 && !unread_is_passed(r))
 			return r;
-		*dropped += r == 0;
+		*dropped += r == 0 && !u.is_changed;
 	}
 	return 0;
 }

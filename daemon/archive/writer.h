@@ -108,7 +108,7 @@ int archive_writer_judge(struct archive_writer *w, int64_t capture, bool crashed
 /*
  * Decide that captures of the kind `unread` that are older than BEFORE_AGE (age.h) are no crashes. Try at most LIMIT of them, the
  * oldest with identifiers above *AFTER, and set that to the last one; to 0 behind the newest. *DROPPED is the number of those that were
- * decided on; damaged ones are passed over. Needs no transaction.
+ * deleted: one that somebody has changed stays, and damaged ones are passed over. Needs no transaction.
  */
 int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, unsigned limit, int64_t *after,
 			       unsigned *dropped);

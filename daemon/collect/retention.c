@@ -30,7 +30,7 @@
 #define DELETE_BATCH 64u
 #define BATCHES_KEEP 16u	     /* batches per call; more packets than a flush adds, even of the smallest */
 #define BATCHES_ROOM 256u	     /* batches per call while nothing can be written */
-#define DROP_MOST    8u		     /* captures that waited for the reader in vain, per call */
+#define DROP_MOST    8u		     /* captures that waited for a verdict in vain, per call */
 #define PATIENCE_NS  (10 * NS_PER_S) /* time for which deletion waits for readers */
 #define VACUUM_BYTES ((uint64_t)256 << 16)
 
@@ -191,7 +191,7 @@ static void keep_room(struct retention *retention)
 }
 
 /*
- * Delete captures that have waited too long for the reader of mprofd-http, some at a time. Without one, by the
+ * Delete captures that have waited too long for a verdict of mprofd-http, some at a time. Without its reader, by the
  * configuration, nothing waits.
  */
 static bool drop_unread(struct retention *retention)
@@ -205,9 +205,10 @@ static bool drop_unread(struct retention *retention)
 		return false;
 	if (dropped && keep && !retention->told_unread) {
 		log_warning(
-			"The reader of mprofd-http has not looked at guests that ended in order, so their captures "
-			"are deleted, and nobody knows whether they failed: captures=%u. Is mprofd-http.service on, "
-			"and does it read captures? See keep-unread in mprofd.conf(5)",
+			"mprofd-http gave no verdict on guests that ended in order, so their captures are deleted, and "
+			"nobody knows whether they failed: captures=%u. Either mprofd-http.service is off, or its "
+			"reader cannot run, or could not read them, as its log says, or damage hides how they ended. "
+			"See keep-unread in mprofd.conf(5)",
 			dropped);
 		retention->told_unread = true;
 	}

@@ -30,21 +30,21 @@ struct retention {
 	uint64_t blocked_since; /* since when readers delay deletion, CLOCK_MONOTONIC ns; 0 = none does */
 	uint64_t empty_since;	/* since when there has been no room and nothing to delete, CLOCK_MONOTONIC ns */
 	int64_t unread; /* the last capture of the kind `unread` that was tried by its age; 0 = begin with the oldest */
-	bool told_unread; /* the log says that captures waited for a reader in vain */
+	bool told_unread; /* the log says that captures waited for a verdict in vain */
 };
 
 /* Initialise RETENTION with the guests that the archive has. W and CONFIG are borrowed. */
 void retention_init(struct retention *retention, struct archive_writer *w, const struct config *config);
 void retention_deinit(struct retention *retention);
 
-/* The reader has looked at a capture: if captures wait in vain again, the log says so again. */
+/* A verdict on a capture came: if captures wait in vain again, the log says so again. */
 void retention_has_reader(struct retention *retention);
 
 /* Apply the quota of the guest NAME from now on. NAME is copied. */
 void retention_add_guest(struct retention *retention, const char *name);
 
 /*
- * Delete packets beyond the quotas, and for room on the disk, and captures that have waited too long for the reader. To be called after each transaction,
+ * Delete packets beyond the quotas, and for room on the disk, and captures that have waited too long for a verdict. To be called after each transaction,
  * and every few seconds without one.
  */
 void retention_run(struct retention *retention);

@@ -238,6 +238,14 @@ static void test_age(void)
 	CHECK(is_kind(&f, 8, "manual"));
 	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
 	CHECK_EQ_UINT(dropped, 0);
+	/* One that somebody has pinned stays, and does not count as deleted. */
+	CHECK_EQ_INT(put_capture(&f, 11, 5, 5, 5, ARCHIVE_UNREAD), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(
+			     f.w, &(struct archive_capture_change){.capture = 11, .pinned = 1, .version = -1}),
+		     0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 0);
+	CHECK(is_kind(&f, 11, "poweroff"));
 	end(&f);
 }
 

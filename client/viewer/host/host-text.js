@@ -18,7 +18,7 @@ export const KINDS = {
 	suspend: "Suspended",
 	destroyed: "Destroyed",
 	ended: "Ended",
-	unread: "Ended, not read yet",
+	unread: "Ended, no verdict yet",
 	periodic: "Periodic",
 	manual: "Snapshot",
 	trigger: "Triggered",
