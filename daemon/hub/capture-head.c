@@ -1,10 +1,12 @@
 /* Read the head of a capture. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture-head.h"
+#include "json-whole.h"
 #include "quantity.h"
 
 #include <mprof/ring.h>
@@ -48,22 +50,25 @@ static bool whole(const json_t *object, const char *key, int64_t least, int64_t 
 	return json_is_integer(member) && *value >= least && *value <= most;
 }
 
-static bool refuse(char *sentence, size_t size, const char *why)
+static int refuse(char *sentence, size_t size, const char *why)
 {
 	snprintf(sentence, size, "the head of the capture %s", why);
-	return false;
+	return -EINVAL;
 }
 
-bool capture_head_read(struct capture_head **hp, const char *json, char *sentence, size_t size)
+int capture_head_read(struct capture_head **hp, const char *json, char *sentence, size_t size)
 {
 	CLEANUP(capture_head_freep) struct capture_head *h = calloc(1, sizeof(*h));
 	size_t n = strnlen(json, 2 * HEAD_MOST + 1);
+	json_error_t error;
 
 	if (!h)
-		return refuse(sentence, size, "cannot be read: there is no memory left");
+		return -ENOMEM;
 	if (n > 2 * HEAD_MOST)
 		return refuse(sentence, size, "is too long");
-	h->json = json_loadb(json, n, JSON_REJECT_DUPLICATES, NULL);
+	h->json = json_loadb(json, n, JSON_REJECT_DUPLICATES, &error);
+	if (!h->json && json_lacks_memory(&error))
+		return -ENOMEM;
 	if (!json_is_object(h->json))
 		return refuse(sentence, size, "is no JSON object");
 	h->kind = text(h->json, "kind");
@@ -78,7 +83,7 @@ bool capture_head_read(struct capture_head **hp, const char *json, char *sentenc
 	if (json_array_size(h->streams) > STREAMS_MOST || json_array_size(h->gaps) > GAPS_MOST)
 		return refuse(sentence, size, "lists too many streams or gaps");
 	*hp = TAKE_PTR(h);
-	return true;
+	return 0;
 }
 
 struct capture_head *capture_head_free(struct capture_head *head)

@@ -16,10 +16,10 @@
 struct capture_head;
 
 /*
- * Read JSON, a head. *HEAD is the caller's. Return false if it is no head, with a sentence in
- * SENTENCE (SIZE bytes). A member that may be missing and has another type counts as missing.
+ * Read JSON, a head, which the database has as JSON. *HP is the caller's. Return 0; -EINVAL if it is no head, with a
+ * sentence in SENTENCE (SIZE bytes); or -ENOMEM. A member that may be missing and has another type counts as missing.
  */
-bool capture_head_read(struct capture_head **head, const char *json, char *sentence, size_t size);
+int capture_head_read(struct capture_head **hp, const char *json, char *sentence, size_t size);
 struct capture_head *capture_head_free(struct capture_head *head);
 CLEANUP_DEFINE(struct capture_head, capture_head_free)
 

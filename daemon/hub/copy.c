@@ -365,7 +365,8 @@ static int read_head(struct copy *c)
 	if (postgres_count(rows) != 1)
 		return fail(c, COPY_E_ABSENT, "there is no such capture");
 	c->pieces = postgres_number(rows, 0, 1);
-	return capture_head_read(&c->head, postgres_text(rows, 0, 0), c->sentence, c->size) ? 0 : COPY_E_REFUSED;
+	r = capture_head_read(&c->head, postgres_text(rows, 0, 0), c->sentence, c->size);
+	return r == -EINVAL ? COPY_E_REFUSED : r;
 }
 
 /* Write how the host's clocks were set, as the hub knows it now: readers of the copy correct its stamps by that. */

@@ -108,6 +108,7 @@ int memory_copy(struct postgres *p, const struct capture_key *key, int32_t recor
 	char path[560];
 	int rc = 0, n = 1;
 
+	snprintf(sentence, size, "there is no memory left to copy the memory profile");
 	m.plain = malloc(ARCHIVE_PIECE_MAX);
 	if (!m.plain || codec_reader_init(&m.decoder) < 0)
 		return -ENOMEM;
@@ -121,7 +122,7 @@ int memory_copy(struct postgres *p, const struct capture_key *key, int32_t recor
 		rc = copy_page(&m, p, key, recording, &n);
 	if (rc == 0 && m.number == 0)
 		rc = COPY_E_ABSENT;
-	if (rc != 0)
+	if (rc > 0)
 		snprintf(sentence, size, "%s", m.why ? m.why : "there is no such memory profile");
 	return rc;
 }
