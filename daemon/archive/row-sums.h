@@ -23,7 +23,7 @@ static inline bool row_walk_goes_on(const struct row_walk *walk)
 
 /*
  * Check some thousand rows at WALK, and declare what was damaged or lost. Log it, and add it to archive_writer_damage().
- * Return 0, with WALK behind them, or an error.
+ * Behind the last row of a table its indexes are made anew if they lack entries. Return 0, with WALK behind them, or an error.
  */
 int row_sums_step(struct archive_writer *w, struct row_walk *walk);
 /*
@@ -31,7 +31,7 @@ int row_sums_step(struct archive_writer *w, struct row_walk *walk);
  * Return 0, ARCHIVE_E_ABSENT if no such table has checksums, or an error.
  */
 int row_sums_check_row(struct archive_writer *w, const char *name, int64_t id, bool *damaged);
-/* The same for all rows. Return 0 or an error. */
+/* Call row_sums_step() until all rows are checked. Return 0 or an error. */
 int row_sums_check(struct archive_writer *w);
 
 #endif

@@ -1380,6 +1380,38 @@ static void test_fsck(void)
 	fixture_deinit(&f);
 }
 
+/* A gap that has no entry in its index is declared again, and is no lost row. */
+static void test_no_entry(void)
+{
+	const struct archive_gap gap = {.stream = 1,
+					.kind = "lost",
+					.reason = "overrun",
+					.after_sequence = 4,
+					.after_offset = 830,
+					.next_sequence = 6,
+					.packets = 2,
+					.real = 9,
+					.mono = 9};
+	static const char by_index[] = "SELECT count(*) FROM gaps INDEXED BY gaps_by_position WHERE stream = 1";
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	fixture_number(&f, "CREATE TABLE spare AS SELECT * FROM gaps");
+	fixture_number(&f, "DELETE FROM gaps");
+	fixture_change_table(&f, "gaps", "gaps_by_position", "INSERT INTO gaps SELECT * FROM spare; DROP TABLE spare");
+	CHECK_EQ_INT(fixture_number(&f, by_index), 0);
+	fixture_reopen(&f);
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_INT(fixture_number(&f, by_index), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(lost) + sum(damaged) FROM row_sums"), 0);
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_as_the_schema_says);
@@ -1400,6 +1432,7 @@ int main(void)
 	CHECK_RUN(test_entries);
 	CHECK_RUN(test_columns);
 	CHECK_RUN(test_entry_of_sibling);
+	CHECK_RUN(test_no_entry);
 	CHECK_RUN(test_stamps);
 	CHECK_RUN(test_stamp_before_deletion);
 	CHECK_RUN(test_kinds);

@@ -9,6 +9,7 @@
 #include "deletion.h"
 #include "outbox.h"
 #include "reader.h"
+#include "row-sums.h"
 
 #define PACKET 1030u
 #define MONO   500 /* of each capture */
@@ -323,6 +324,27 @@ static void test_damaged_file(void)
 	fixture_deinit(&f);
 }
 
+/* A capture that has no entry in the index of its kind is found again. */
+static void test_no_entry(void)
+{
+	struct fixture f;
+	int64_t after = 0;
+	unsigned dropped;
+
+	if (!begin(&f, "ended"))
+		return;
+	fixture_number(&f, "UPDATE captures SET kind = 'ended' WHERE id = 9");
+	fixture_change_table(&f, "captures", "captures_unread", "UPDATE captures SET kind = 'unread' WHERE id = 9");
+	CHECK(!fixture_integrity(&f));
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_send(f.w, send_of, NULL), 0);
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
+	CHECK_EQ_UINT(dropped, 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(lost) + sum(damaged) FROM row_sums"), 0);
+	end(&f);
+}
+
 /* Quotas take an unread capture as any other, if nothing else is left. */
 static void test_quota(void)
 {
@@ -416,6 +438,7 @@ int main(void)
 	CHECK_RUN(test_changed);
 	CHECK_RUN(test_others);
 	CHECK_RUN(test_age);
+	CHECK_RUN(test_no_entry);
 	CHECK_RUN(test_damaged_rows);
 	CHECK_RUN(test_damaged_ranges);
 	CHECK_RUN(test_damaged_file);
