@@ -124,8 +124,12 @@ bool attach_check(pid_t pid, char *text, size_t size)
 	char status[4096];
 	int of, tracer;
 
+	errno = ENOENT;
 	if (!file_read(pid, "status", status, sizeof(status))) {
-		snprintf(text, size, "there is no process %d; `ps -e` lists those that are there", (int)pid);
+		if (errno == ENOENT || errno == ESRCH)
+			snprintf(text, size, "there is no process %d; `ps -e` lists those that are there", (int)pid);
+		else
+			snprintf(text, size, "/proc/%d/status: cannot read it: %s", (int)pid, strerror(errno));
 		return false;
 	}
 	of = number_of(status, "\nTgid:");

@@ -155,12 +155,13 @@ static void object_find(const struct attached *a, struct seen *s)
 }
 
 /* Look at the thread S for the first time. Return false if it may not be stopped. */
-static bool look_first(const struct attached *a, struct seen *s)
+static bool look_first(struct attached *a, struct seen *s)
 {
 	uint64_t calls[FRAMES];
 	struct stack_copy copy;
 	uint32_t n;
 
+	outside_release(&a->late);
 	s->call = RUN_CALL_COUNT;
 	s->inner = outside_inner(a->pid, s->tid);
 	outside_name(a->pid, s->tid, s->name);
@@ -169,10 +170,13 @@ static bool look_first(const struct attached *a, struct seen *s)
 	s->settled = s->first;
 	if (s->gone)
 		return true;
-	switch (outside_stack(a->pid, s->tid, &s->first, &copy, stack_bytes)) {
+	if (s->first.refused)
+		return false;
+	switch (outside_stack(a->pid, s->tid, &s->first, &a->late, &copy, stack_bytes)) {
 	case OUTSIDE_REFUSED:
 		return false;
 	case OUTSIDE_STOPPED:
+	case OUTSIDE_LATE:
 		s->settled.kind = MPROF_STATE_KINDS;
 		break;
 	default:
@@ -210,31 +214,73 @@ static bool threads_find(struct attached *a)
 
 /* ---- the second look ---- */
 
-static void sleep_until(uint64_t time)
+static void sleep_until(struct attached *a, uint64_t time)
 {
-	while (now() < time)
+	while (now() < time) {
+		outside_release(&a->late);
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	}
+}
+
+/* Return whether the thread is at the same place in both states, whatever the system calls it there. */
+static bool is_same_place(const struct outside_state *a, const struct outside_state *b)
+{
+	return a->call >= 0 && b->call >= 0 && a->stack_pointer == b->stack_pointer && a->code == b->code &&
+	       memcmp(a->arguments, b->arguments, sizeof(a->arguments)) == 0;
+}
+
+/* Return whether the thread is in the same call in both states. */
+static bool is_same(const struct outside_state *a, const struct outside_state *b)
+{
+	return is_same_place(a, b) && a->call == b->call;
+}
+
+/* Read the state of the thread S anew. A call that the kernel has begun anew is that of the first look. Return false if S has gone. */
+static bool state_read(const struct attached *a, const struct seen *s, struct outside_state *state)
+{
+	if (!outside_look(a->pid, s->tid, state))
+		return false;
+	if (!state->restarted || !is_same_place(&s->first, state))
+		return true;
+	state->call = s->first.call;
+	if (state->kind == MPROF_STATE_sleeps || state->kind == MPROF_STATE_futex) {
+		state->kind = s->first.kind;
+		memcpy(state->channel, s->first.channel, sizeof(state->channel));
+	}
+	return true;
 }
 
 /* The thread S was stopped: wait until it sleeps again, but not long. Then its context switches count. */
-static void settle(const struct attached *a, struct seen *s, uint64_t until)
+static void settle(struct attached *a, struct seen *s, uint64_t until)
 {
 	bool was = s->first.call >= 0;
 
 	do {
-		if (!outside_look(a->pid, s->tid, &s->settled))
+		if (!state_read(a, s, &s->settled))
 			return;
 		if (!was || s->settled.call >= 0)
 			return;
-		sleep_until(now() + 1);
+		sleep_until(a, now() + POLL_NS);
 	} while (now() < until);
 }
 
-/* Return whether the thread is at the same place in both states. */
-static bool is_same(const struct outside_state *a, const struct outside_state *b)
+/* Return whether both states tell the context switches of the thread, and it has had none between. */
+static bool is_still(const struct outside_state *a, const struct outside_state *b)
 {
-	return a->call >= 0 && a->call == b->call && a->stack_pointer == b->stack_pointer && a->code == b->code &&
-	       memcmp(a->arguments, b->arguments, sizeof(a->arguments)) == 0;
+	return a->counted && b->counted && a->switches == b->switches;
+}
+
+/* Return whether the thread S has run since the first look. False also if the system does not tell it. */
+static bool has_moved(const struct seen *s)
+{
+	bool waited_again = s->first.call < 0 || s->settled.call >= 0;
+
+	/* The thread was stopped for the look that found it running: its switches tell nothing. */
+	if (s->first.kind == MPROF_STATE_runs)
+		return true;
+	if (s->first.call >= 0 && s->last.call >= 0 && !is_same(&s->first, &s->last))
+		return true;
+	return waited_again && s->settled.counted && s->last.counted && s->settled.switches != s->last.switches;
 }
 
 /* The owner of the lock for which S waits counts if it is the same one as before. */
@@ -256,29 +302,28 @@ static void owner_check(const struct attached *a, struct seen *s)
 }
 
 /* Find where the thread S, which runs in the second look, is. */
-static void run_find(const struct attached *a, struct seen *s)
+static void run_find(struct attached *a, struct seen *s)
 {
 	struct seen again = {.call = RUN_CALL_COUNT};
 	uint64_t calls[FRAMES];
 	struct stack_copy copy;
 
-	if (outside_stack(a->pid, s->tid, &s->last, &copy, stack_bytes) != OUTSIDE_STOPPED || !copy.n)
+	if (outside_stack(a->pid, s->tid, &s->last, &a->late, &copy, stack_bytes) != OUTSIDE_STOPPED || !copy.n)
 		return;
 	place_find(a, &again, calls, symbols_calls(a->symbols, &copy, calls, FRAMES));
 	memcpy(s->last_code, again.code, sizeof(s->last_code));
 }
 
-static void look_second(const struct attached *a, struct seen *s)
+static void look_second(struct attached *a, struct seen *s)
 {
-	if (s->gone || !outside_look(a->pid, s->tid, &s->last)) {
+	outside_release(&a->late);
+	if (s->gone || !state_read(a, s, &s->last)) {
 		s->gone = true;
 		return;
 	}
-	s->stays = is_same(&s->first, &s->settled) && is_same(&s->settled, &s->last) &&
-		   s->settled.switches == s->last.switches;
-	/* Before a first look that found it running the thread was stopped for it: its switches tell nothing. */
-	if (!s->stays && s->last.kind != MPROF_STATE_runs && !mprof_state_is_stop(s->last.kind) &&
-	    (s->settled.switches != s->last.switches || !is_same(&s->first, &s->last)))
+	s->stays = is_same(&s->first, &s->settled) && is_same(&s->settled, &s->last) && is_still(&s->settled, &s->last);
+	if (!s->stays && s->last.kind != MPROF_STATE_runs && s->last.kind != MPROF_STATE_KINDS &&
+	    !mprof_state_is_stop(s->last.kind) && has_moved(s))
 		s->last.kind = MPROF_STATE_moved;
 	if (s->last.kind == MPROF_STATE_runs)
 		run_find(a, s);
@@ -291,7 +336,7 @@ static void look_again(struct attached *a)
 	for (uint32_t i = 0; i < a->n; i++)
 		if (!a->threads[i].gone && a->threads[i].settled.kind == MPROF_STATE_KINDS)
 			settle(a, &a->threads[i], until);
-	sleep_until(now() + BETWEEN_NS);
+	sleep_until(a, now() + BETWEEN_NS);
 	a->ended = now();
 	for (uint32_t i = 0; i < a->n; i++)
 		look_second(a, &a->threads[i]);
@@ -425,10 +470,19 @@ static void attached_free(struct attached *a)
 static bool look_into(struct attached *a, const char *dir, char **path, char *text, size_t size)
 {
 	char name[40];
-	int directory, r = 0;
+	int directory, error, r = 0;
 	bool done;
 
-	if (!attach_check(a->pid, text, size) || !path_find(a->pid, dir, name, sizeof(name), text, size))
+	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
+	error = a->pidfd < 0 ? errno : 0;
+	if (!attach_check(a->pid, text, size))
+		return false;
+	/* Without it another process could take the number of one that ends. */
+	if (error) {
+		snprintf(text, size, "process %d cannot be watched: %s", (int)a->pid, strerror(error));
+		return false;
+	}
+	if (!path_find(a->pid, dir, name, sizeof(name), text, size))
 		return false;
 	directory = directory_make(dir, name, path);
 	if (directory < 0) {
@@ -449,7 +503,7 @@ static bool look_into(struct attached *a, const char *dir, char **path, char *te
 
 int attach_run(pid_t pid, const char *dir)
 {
-	struct attached a = {.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+	struct attached a = {.pid = pid};
 	char text[512] = "", *path = NULL;
 	bool done;
 

@@ -51,7 +51,8 @@ struct attached {
 	struct seen *threads;
 	uint32_t n;
 	uint64_t began, ended; /* of the first and of the second look, CLOCK_MONOTONIC ns */
-	FILE *stacks;	       /* where the stacks are written; NULL = nowhere */
+	struct outside_late late;
+	FILE *stacks; /* where the stacks are written; NULL = nowhere */
 };
 
 /* Look at the process PID, and write what is found into the directory DIR. Return the exit code; a failure was said. */

@@ -18,10 +18,14 @@
 #include "process.h"
 #include "remote-memory.h"
 
-#define STOP_NS 1000000000u /* a thread that does not stop for so long is left alone */
-#define POLL_NS 20000	    /* between two questions whether it has stopped */
+#define STOP_NS	    1000000000u /* a thread that does not stop for so long is left alone */
+#define POLL_NS	    20000	/* between two questions whether it has stopped */
+#define STATUS_LINE 512u	/* bytes of a line of the file `status` that are read at once */
 
-/* Read the file NAME of the thread TID of PID into TEXT, SIZE bytes, terminated. Return whether there is anything. */
+/*
+ * Read the file NAME of the thread TID of PID into TEXT, SIZE bytes, terminated. Return whether there is anything; if not, errno says why,
+ * 0 = the file is empty.
+ */
 static bool task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -29,6 +33,7 @@ static bool task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	errno = 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, text, size - 1);
@@ -61,12 +66,29 @@ static enum mprof_state_kind kind_of_letter(char letter)
 	}
 }
 
-/* Return the number behind NAME in the text of a file `status`, or 0. */
-static uint64_t status_number(const char *text, const char *name)
+/* Open the file `status` of the thread TID of PID. Return NULL if that fails. */
+static FILE *status_open(pid_t pid, pid_t tid)
 {
-	const char *found = strstr(text, name);
+	char path[64];
 
-	return found ? strtoull(found + strlen(name), NULL, 10) : 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	return fopen(path, "re");
+}
+
+/*
+ * Read the file F `status` on to the line that begins with NAME, into LINE. Return what stands behind NAME, or NULL. The line of the groups
+ * before it may have 700 KiB.
+ */
+static const char *status_find(FILE *f, const char *name, char line[STATUS_LINE])
+{
+	bool begins = true;
+
+	while (fgets(line, STATUS_LINE, f)) {
+		if (begins && strncmp(line, name, strlen(name)) == 0)
+			return line + strlen(name);
+		begins = strchr(line, '\n');
+	}
+	return NULL;
 }
 
 /* A call that was interrupted and went on is restart_syscall for the kernel: find out which one it was. */
@@ -86,14 +108,19 @@ void outside_call(pid_t pid, pid_t tid, struct outside_state *s)
 	long long call;
 
 	s->call = -1;
-	if (!task_read(pid, tid, "syscall", text, sizeof(text)) || *text == 'r')
+	if (!task_read(pid, tid, "syscall", text, sizeof(text))) {
+		s->refused = errno == EPERM || errno == EACCES;
+		return;
+	}
+	if (*text == 'r')
 		return;
 	call = strtoll(text, &at, 10);
 	for (unsigned int i = 0; call >= 0 && i < 6; i++)
 		s->arguments[i] = strtoull(at, &at, 16);
 	s->stack_pointer = strtoull(at, &at, 16);
 	s->code = strtoull(at, &at, 16);
-	s->call = call == SYS_restart_syscall ? call_of_channel(s->channel) : call;
+	s->restarted = call == SYS_restart_syscall;
+	s->call = s->restarted ? call_of_channel(s->channel) : call;
 }
 
 bool outside_stat(pid_t pid, pid_t tid, struct outside_state *s)
@@ -134,20 +161,40 @@ static void wait_read(pid_t pid, pid_t tid, struct outside_state *s)
 	}
 }
 
+/* Read the context switches of the thread, and whether this process has stopped it. Return false if it has gone. */
+static bool status_read(pid_t pid, pid_t tid, struct outside_state *s)
+{
+	static const char *const kinds[] = {"voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"};
+	FILE *f = status_open(pid, tid);
+	const char *found = "";
+	char line[STATUS_LINE];
+
+	if (!f)
+		return false;
+	if (s->kind == MPROF_STATE_traced) {
+		found = status_find(f, "TracerPid:", line);
+		if (found && strtol(found, NULL, 10) == getpid()) {
+			s->kind = MPROF_STATE_KINDS;
+			s->call = -1;
+		}
+	}
+	for (unsigned int i = 0; found && i < 2; i++) {
+		found = status_find(f, kinds[i], line);
+		s->switches += found ? strtoull(found, NULL, 10) : 0;
+	}
+	s->counted = found;
+	fclose(f);
+	return true;
+}
+
 bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
 {
-	char text[4096];
-
 	if (!outside_stat(pid, tid, s) || s->kind == MPROF_STATE_ended)
 		return false;
 	if (s->kind != MPROF_STATE_runs)
 		wait_read(pid, tid, s);
 	/* Last: the kernel tells the call of a thread only when the switch by which it went to sleep is counted. */
-	if (!task_read(pid, tid, "status", text, sizeof(text)))
-		return false;
-	s->switches = status_number(text, "\nvoluntary_ctxt_switches:\t") +
-		      status_number(text, "\nnonvoluntary_ctxt_switches:\t");
-	return true;
+	return status_read(pid, tid, s);
 }
 
 void outside_name(pid_t pid, pid_t tid, char name[OUTSIDE_NAME])
@@ -158,16 +205,19 @@ void outside_name(pid_t pid, pid_t tid, char name[OUTSIDE_NAME])
 
 pid_t outside_inner(pid_t pid, pid_t tid)
 {
-	char text[4096], *at, *end;
+	FILE *f = status_open(pid, tid);
+	char line[STATUS_LINE], *end;
+	const char *at;
 	long long number = 0;
 
-	if (!task_read(pid, tid, "status", text, sizeof(text)))
+	if (!f)
 		return 0;
-	at = strstr(text, "\nNSpid:");
+	at = status_find(f, "NSpid:", line);
+	fclose(f);
 	if (!at)
 		return tid;
 	/* One number for each namespace, the innermost one last. */
-	for (at += strlen("\nNSpid:"); *at && *at != '\n'; at = end) {
+	for (; *at && *at != '\n'; at = end) {
 		long long n = strtoll(at, &end, 10);
 
 		if (end == at)
@@ -186,6 +236,7 @@ static bool goes_on(int64_t call)
 	case SYS_nanosleep:
 	case SYS_ppoll:
 	case SYS_pselect6:
+	case SYS_restart_syscall:
 	case SYS_rt_sigsuspend:
 	case SYS_wait4:
 	case SYS_waitid:
@@ -230,28 +281,47 @@ static bool registers_read(pid_t tid, uint64_t registers[RUN_REGISTERS])
 	return true;
 }
 
-/* Wait until the thread has stopped, and store how in *STATUS. Return false if it does not, or if it has gone. */
-static bool stop_await(pid_t tid, int *status)
-{
-	uint64_t began = now();
-
-	for (;;) {
-		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
-
-		if (got == tid)
-			return WIFSTOPPED(*status);
-		if (got < 0 || now() - began > STOP_NS)
-			return false;
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
-	}
-}
-
 /* Let the thread go on, with the signal that it was about to get when it stopped. */
 static void stop_end(pid_t tid, int status)
 {
 	int number = status >> 16 ? 0 : WSTOPSIG(status);
 
 	ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)number);
+}
+
+void outside_release(struct outside_late *late)
+{
+	for (unsigned int i = 0; i < late->n; i++) {
+		pid_t tid = late->tids[i], got;
+		int status;
+
+		got = tid ? waitpid(tid, &status, __WALL | WNOHANG) : 0;
+		if (got == tid && tid && WIFSTOPPED(status))
+			stop_end(tid, status);
+		if (got)
+			late->tids[i] = 0;
+	}
+}
+
+/* Wait until the thread has stopped, and store how in *STATUS. If that takes too long, it is one of LATE. */
+static enum outside_stop stop_await(pid_t tid, struct outside_late *late, int *status)
+{
+	uint64_t began = now();
+
+	for (;;) {
+		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+		if (got == tid && WIFSTOPPED(*status))
+			return OUTSIDE_STOPPED;
+		if (got)
+			return OUTSIDE_LEFT;
+		if (now() - began > STOP_NS) {
+			late->tids[late->n++] = tid;
+			return OUTSIDE_LATE;
+		}
+		outside_release(late);
+		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	}
 }
 
 /* The stack of a thread that is not stopped: the kernel tells its stack pointer and the address of its code. */
@@ -266,18 +336,24 @@ static enum outside_stop stack_leave(pid_t pid, const struct outside_state *s, s
 	return OUTSIDE_LEFT;
 }
 
-enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct stack_copy *copy,
-				uint8_t *bytes)
+enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct outside_late *late,
+				struct stack_copy *copy, uint8_t *bytes)
 {
+	enum outside_stop stop;
 	int status;
 
 	*copy = (struct stack_copy){.bytes = bytes};
-	if (!may_stop(s))
+	if (!may_stop(s) || late->n == OUTSIDE_LATE_MAX)
 		return stack_leave(pid, s, copy, bytes);
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return errno == ESRCH ? OUTSIDE_LEFT : OUTSIDE_REFUSED;
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || !stop_await(tid, &status))
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return stack_leave(pid, s, copy, bytes);
+	stop = stop_await(tid, late, &status);
+	if (stop != OUTSIDE_STOPPED) {
+		stack_leave(pid, s, copy, bytes);
+		return stop;
+	}
 	if (registers_read(tid, copy->registers))
 		copy->n = remote_copy(pid, copy->registers[RUN_STACK_POINTER], bytes, OUTSIDE_STACK_BYTES);
 	stop_end(tid, status);

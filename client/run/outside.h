@@ -16,16 +16,20 @@
 #define OUTSIDE_NAME	    16u	    /* bytes of a thread's name, NUL included */
 #define OUTSIDE_CHANNEL	    40u	    /* bytes of the name of a place in the kernel, NUL included */
 #define OUTSIDE_STACK_BYTES 131072u /* of a stack that are copied */
+#define OUTSIDE_LATE_MAX    3u	    /* threads that do not stop in time, after which none is stopped any more */
 
 /* The state of a thread, as the system tells it. */
 struct outside_state {
-	enum mprof_state_kind kind; /* MPROF_STATE_KINDS = unknown */
+	enum mprof_state_kind kind; /* MPROF_STATE_KINDS = unknown, or stopped by this process */
 	uint64_t processor_ns;
 	uint64_t switches;	       /* context switches, both kinds: a thread that ran between has more */
+	bool counted;		       /* the system tells SWITCHES */
 	char channel[OUTSIDE_CHANNEL]; /* where the kernel has it wait, or empty */
 	int64_t call;		       /* the system call in which it waits; -1 = none, or unknown */
-	uint64_t arguments[6];	       /* of that call */
-	uint64_t stack_pointer, code;  /* of the thread in that call; 0 = unknown */
+	bool restarted; /* the kernel has begun the call anew after a stop: CALL is SYS_restart_syscall, or a guess by CHANNEL */
+	bool refused;		      /* this user may not read the call: the thread may not be stopped either */
+	uint64_t arguments[6];	      /* of that call */
+	uint64_t stack_pointer, code; /* of the thread in that call; 0 = unknown */
 };
 
 /*
@@ -47,9 +51,16 @@ void outside_name(pid_t pid, pid_t tid, char name[OUTSIDE_NAME]);
 /* Return the number of the thread in the PID namespace of its process, or 0 if it has gone. */
 pid_t outside_inner(pid_t pid, pid_t tid);
 
+/* Threads that did not stop in time. They stop when they get a processor, or at the end of a long system call, until they are let go on. */
+struct outside_late {
+	pid_t tids[OUTSIDE_LATE_MAX]; /* the first N; 0 = has been let go on */
+	unsigned int n;
+};
+
 enum outside_stop {
 	OUTSIDE_STOPPED, /* the thread was stopped, and goes on */
-	OUTSIDE_LEFT,	 /* it was not stopped: it could lose by it, or did not stop in time */
+	OUTSIDE_LEFT,	 /* it was not stopped: it could lose by it, or too many were late */
+	OUTSIDE_LATE,	 /* it did not stop in time, and is one of the late ones */
 	OUTSIDE_REFUSED, /* it may not be stopped; errno says why */
 };
 
@@ -58,7 +69,9 @@ enum outside_stop {
  * meanwhile if its system call goes on after a stop as if nothing had been, or if it is in none. COPY->n is 0 if there is no
  * stack.
  */
-enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct stack_copy *copy,
-				uint8_t *bytes);
+enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct outside_late *late,
+				struct stack_copy *copy, uint8_t *bytes);
+/* Let those of LATE that have stopped by now go on. Call it at least each few milliseconds while there are any. */
+void outside_release(struct outside_late *late);
 
 #endif

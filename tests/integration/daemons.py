@@ -351,6 +351,12 @@ def judge(what, truth, stream, pages, *options):
     return json.loads(done.stdout)
 
 
+def preloading(library):
+    """Return the environment with a library in LD_PRELOAD, also where mprof-run has AddressSanitizer."""
+    options = os.environ.get("ASAN_OPTIONS")
+    return {**os.environ, "LD_PRELOAD": library, "ASAN_OPTIONS": f"{options + ':' if options else ''}verify_asan_link_order=0"}
+
+
 class Case(unittest.TestCase):
     """A test in a directory of its own, with daemons of its own."""
 

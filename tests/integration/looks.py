@@ -1,11 +1,13 @@
 """Test mprof-run --pid with programs that run already: looks.py BUILD-DIRECTORY [TEST…]"""
 
 import ctypes
+import errno
 import glob
 import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from daemons import program
 PROGRAMS = os.path.join(daemons.BUILD, "tests/integration/run")
 TARGET = os.path.join(PROGRAMS, "run-target")
 RUN = os.path.join(daemons.BUILD, "client/run/mprof-run")
+LATE = os.path.join(daemons.BUILD, "tests", "integration", "liblate-stop.so")
 PTRACE_SEIZE = 0x4206
 FUTEX = "202" if os.uname().machine == "x86_64" else "98"
 
@@ -109,8 +112,14 @@ class Case(daemons.Case):
         self.assertIsNone(process.poll())
         return process
 
-    def look(self, pid, *arguments, prefix=(), code=0):
-        done = subprocess.run([*prefix, RUN, "--pid", str(pid), "--dir", "rings", *arguments], capture_output=True, text=True, check=False)
+    def sleeper(self, *prefix):
+        process = self.start(*prefix, "sleep", "1000")
+        self.until(lambda: self.states(process.pid) == "S")
+        return process
+
+    def look(self, pid, *arguments, prefix=(), code=0, **run):
+        command = [*prefix, RUN, "--pid", str(pid), "--dir", "rings", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **run)
         self.assertEqual(done.returncode, code, done)
         return done.stderr if code else done.stdout
 
@@ -179,17 +188,48 @@ class Hangs(Case):
         process = self.hang("waits-for-itself", 1, 0)
         self.assertRegex(self.why(process.pid)[0], r'deadlock: \d+ \(Task, "[^"]*"\) waits for itself: it holds \d+ \(Mutex, "queue_lock"\) already')
 
-    def test_left_by_fork(self):
-        """The holder is a thread of the parent process: whether it has ended is not known."""
-        process = self.start(TARGET, "lock-over-fork")
-        child = int(process.stdout.readline())
+    def left_by_fork(self, child):
         self.addCleanup(os.kill, child, signal.SIGKILL)
         self.until(lambda: self.waits(child) == (1, 0))
         text, answer = self.why(child)
+        return text, answer["answers"][0]["cause"]
+
+    def test_left_by_fork(self):
+        """The holder is a thread of the parent process, and has ended."""
+        process = self.start(TARGET, "lock-over-fork")
+        child = int(process.stdout.readline())
+        self.until(lambda: len(self.states(process.pid)) == 1)
+        text, cause = self.left_by_fork(child)
         self.assertRegex(
-            text, r'\d+ \(Mutex, "queue_lock"\) is (held by \d+.*, which is no thread of this process: it ended, fork left|not released: its holder)'
+            text, r'\d+ \(Mutex, "queue_lock"\) is not released: its holder \d+ \(Task\) had ended by [\d.]+, as a thread of this process or'
         )
-        self.assertIn(answer["answers"][0]["cause"], (None, "holder-ended"))
+        self.assertEqual(cause, "holder-ended")
+
+    def test_left_by_fork_alive(self):
+        """The holder is a thread of the parent process, which goes on: the parent waits to write the number of its child."""
+        end, full = os.pipe()
+        os.set_blocking(full, False)
+        try:
+            while True:
+                os.write(full, bytes(4096))
+        except BlockingIOError:
+            os.set_blocking(full, True)
+        process = subprocess.Popen([TARGET, "lock-over-fork"], stdout=full)
+        os.close(full)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(os.close, end)
+        path = f"/proc/{process.pid}/task/{process.pid}/children"
+
+        def children():
+            with open(path, encoding="utf-8") as f:
+                return f.read().split()
+
+        self.until(children)
+        child = int(children()[0])
+        text, cause = self.left_by_fork(child)
+        self.assertRegex(text, r'\d+ \(Mutex, "queue_lock"\) is held by \d+.*, which is no thread of this process: it ended, fork left')
+        self.assertIsNone(cause)
 
     def test_condition(self):
         """Idle workers: nobody knows whether a signal came before the look."""
@@ -231,6 +271,81 @@ class Hangs(Case):
             and " ran since the sample before, and waited" in answer()[0]
         )
         self.assertEqual([one["cause"] for one in answer()[1]["answers"]], [None])
+
+
+class Waits(Case):
+    """A thread that waits where it waited is told from one that ran between."""
+
+    def waiter(self, script, call):
+        """Start a program of Python that waits in the system call, whose numbers are CALL."""
+        process = self.start(sys.executable, "-c", script)
+        self.until(lambda: self.states(process.pid) == "S" and self.calls(process.pid)[0][0] in call)
+        return process
+
+    def test_goes_on(self):
+        """Calls with a time limit, which the kernel begins anew after the stop under another number."""
+        for process in (
+            self.sleeper(),
+            self.waiter("import select; select.poll().poll(1000000)", ("7", "73")),
+            self.waiter("import threading; l = threading.Lock(); l.acquire(); l.acquire(timeout=1000)", (FUTEX,)),
+        ):
+            for _ in range(2):
+                self.assertIn("threads that wait where they waited: 1, that run: 0, that ran between and wait again: 0.", self.look(process.pid))
+
+    def hide(self, process, mode):
+        """Return what runs mprof-run where the system call of PROCESS cannot be read: the file is empty, with MODE."""
+        with open("hidden", "w", encoding="utf-8"):
+            pass
+        os.chmod("hidden", mode)
+        return ("unshare", "-m", "sh", "-c", f'mount --bind hidden /proc/{process.pid}/task/{process.pid}/syscall && exec "$@"', "sh")
+
+    def test_unknown_call(self):
+        """The system call is unknown: nobody knows that the thread ran."""
+        if os.geteuid() != 0:
+            return  # only root may make a mount namespace
+        process = self.sleeper()
+        said = self.look(process.pid, prefix=self.hide(process, 0o644))
+        self.assertIn("wait where they waited: 0, that run: 0, that ran between and wait again: 0, whose wait is unknown: 1.", said)
+        (directory,) = glob.glob(f"rings/*.{process.pid}")
+        self.assertNotIn(" ran ", self.ctl("why", directory))
+
+    def test_forbidden_call(self):
+        """The system forbids to read the call of a thread that waits, as Yama does: one sentence says so."""
+        if os.geteuid() != 0:
+            return  # only root may make a mount namespace
+        user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        process = self.sleeper(*user)
+        os.chmod("rings", 0o777)
+        os.chmod(".", 0o755)
+        said = self.look(process.pid, prefix=(*self.hide(process, 0), *user), code=125)
+        self.assertRegex(said, r"^mprof-run: --pid \d+: process \d+ may not be looked at: [^\n]*\.\n$")
+        self.assertEqual(os.listdir("rings"), [])
+
+    def test_groups(self):
+        """The context switches stand behind 400 groups."""
+        if os.geteuid() != 0:
+            return  # only root may give a process groups
+        groups = ",".join(str(1000000000 + i) for i in range(400))
+        process = self.start("setpriv", f"--groups={groups}", sys.executable, "-c", "import select\nwhile True: select.poll().poll(37)")
+        self.until(lambda: self.calls(process.pid)[0][0] in ("7", "73"))
+        self.assertRegex(
+            self.look(process.pid),
+            r"wait where they waited: 0, that run: (0, that ran between and wait again: 1|1, that ran between and wait again: 0)\.",
+        )
+
+    def late(self, process, milliseconds):
+        """Look at PROCESS with a mprof-run that notices the stop of a thread late."""
+        said = self.look(process.pid, env={**daemons.preloading(LATE), "LATE_STOP_MS": str(milliseconds)})
+        (directory,) = glob.glob(f"rings/*.{process.pid}")
+        self.assertNotIn("debugger", self.ctl("why", directory))
+        self.check_unharmed(process, "S")
+        return said
+
+    def test_late_stop(self):
+        """A thread that stops late is let go on at once; one that does not stop at all is no thread that a debugger has stopped."""
+        process = self.sleeper()
+        self.assertIn("wait where they waited: 1, that run: 0, that ran between and wait again: 0.", self.late(process, 1300))
+        self.assertIn("wait again: 0, whose wait is unknown: 1.", self.late(process, 1000000))
 
 
 class Harm(Case):
@@ -299,11 +414,6 @@ class Links(Case):
         for name in ("look", "kept"):
             with open(f"victim/{name}", encoding="utf-8") as f:
                 self.assertEqual(f.read(), name)
-
-    def sleeper(self):
-        process = self.start("sleep", "1000")
-        self.until(lambda: self.states(process.pid) == "S")
-        return process
 
     def test_at_its_place(self):
         process = self.sleeper()
@@ -382,8 +492,7 @@ class Errors(Case):
             self.refuse(process.pid, rf"process \d+ {word}")
 
     def test_traced(self):
-        process = self.start("sleep", "1000")
-        self.until(lambda: self.states(process.pid) == "S")
+        process = self.sleeper()
         self.assertEqual(ctypes.CDLL(None).ptrace(PTRACE_SEIZE, process.pid, None, None), 0)
         self.refuse(process.pid, rf"process \d+ is traced by process {os.getpid()}")
 
@@ -396,6 +505,23 @@ class Errors(Case):
             self.refuse(process.pid, r"process \d+ belongs to another user", prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
         else:
             self.refuse(1, r"process 1 belongs to another user")
+
+    def test_no_descriptor(self):
+        """Without a descriptor of the process another one could take its number unseen."""
+        # Return EMFILE for pidfd_open(), and allow all other calls.
+        program_ = b"".join(
+            struct.pack("=HBBI", *line) for line in ((0x20, 0, 0, 0), (0x15, 0, 1, 434), (6, 0, 0, 0x50000 | errno.EMFILE), (6, 0, 0, 0x7FFF0000))
+        )
+        lines = ctypes.create_string_buffer(program_)
+        head = struct.pack("@HP", 4, ctypes.addressof(lines))
+        libc = ctypes.CDLL(None, use_errno=True)
+
+        def forbid():
+            if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, head, 0, 0):
+                os._exit(1)
+
+        process = self.sleeper()
+        self.refuse(process.pid, r"process \d+ cannot be watched: Too many open files", preexec_fn=forbid)
 
     def test_ends_meanwhile(self):
         process = self.hang("deadlock", 2, 1)

@@ -101,12 +101,6 @@ class Watch:
         return found
 
 
-def preloading(library):
-    """Return the environment with a library in LD_PRELOAD, also where mprof-run has AddressSanitizer."""
-    options = os.environ.get("ASAN_OPTIONS")
-    return {**os.environ, "LD_PRELOAD": library, "ASAN_OPTIONS": f"{options + ':' if options else ''}verify_asan_link_order=0"}
-
-
 def ctl(*words):
     """Return what mprofctl prints for WORDS."""
     done = subprocess.run([program("mprofctl"), *words], capture_output=True, text=True, check=False)
@@ -390,14 +384,14 @@ class Behaviour(Case):
     def test_preload_is_appended(self):
         other = os.path.abspath("librun-early.so")
         shutil.copy(os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so"), other)
-        process = self.start("sh", "-c", "echo $LD_PRELOAD", env=preloading(other))
+        process = self.start("sh", "-c", "echo $LD_PRELOAD", env=daemons.preloading(other))
         said = process.communicate(timeout=daemons.HANGS)[0].strip().split(":")
         self.assertEqual((said[0], os.path.basename(said[1])), (other, "libmprof-run.so"))
 
     def test_before_constructors(self):
         """A library's constructor locks, waits and starts threads before the shim's constructor."""
         early = os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so")
-        process = self.start(TARGET, "exit", "3", env=preloading(early))
+        process = self.start(TARGET, "exit", "3", env=daemons.preloading(early))
         self.assertEqual(process.wait(timeout=daemons.HANGS), 3)
 
     def test_programs_that_cannot_be_recorded(self):
