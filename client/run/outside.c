@@ -187,14 +187,20 @@ static bool status_read(pid_t pid, pid_t tid, struct outside_state *s)
 	return true;
 }
 
-bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
+/* Read what the thread does, all of S but its context switches. Return false if it has gone. */
+static bool doing_read(pid_t pid, pid_t tid, struct outside_state *s)
 {
 	if (!outside_stat(pid, tid, s) || s->kind == MPROF_STATE_ended)
 		return false;
 	if (s->kind != MPROF_STATE_runs)
 		wait_read(pid, tid, s);
-	/* Last: the kernel tells the call of a thread only when the switch by which it went to sleep is counted. */
-	return status_read(pid, tid, s);
+	return true;
+}
+
+bool outside_look(pid_t pid, pid_t tid, struct outside_state *s)
+{
+	/* The switches last: the kernel tells the call of a thread only when the switch by which it went to sleep is counted. */
+	return doing_read(pid, tid, s) && status_read(pid, tid, s);
 }
 
 void outside_name(pid_t pid, pid_t tid, char name[OUTSIDE_NAME])
@@ -339,12 +345,16 @@ static enum outside_stop stack_leave(pid_t pid, const struct outside_state *s, s
 enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct outside_late *late,
 				struct stack_copy *copy, uint8_t *bytes)
 {
+	struct outside_state again;
 	enum outside_stop stop;
 	int status;
 
 	*copy = (struct stack_copy){.bytes = bytes};
 	if (!may_stop(s) || late->n == OUTSIDE_LATE_MAX)
 		return stack_leave(pid, s, copy, bytes);
+	/* The thread may have begun another call since S was read: ask again as late as possible. */
+	if (!doing_read(pid, tid, &again) || !may_stop(&again))
+		return stack_leave(pid, &again, copy, bytes);
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return errno == ESRCH ? OUTSIDE_LEFT : OUTSIDE_REFUSED;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)

@@ -65,8 +65,8 @@ enum outside_stop {
 };
 
 /*
- * Copy the stack of the thread TID, whose state is S, to COPY and BYTES, OUTSIDE_STACK_BYTES bytes. The thread is stopped
- * meanwhile if its system call goes on after a stop as if nothing had been, or if it is in none. COPY->n is 0 if there is no
+ * Copy the stack of the thread TID, whose state was S, to COPY and BYTES, OUTSIDE_STACK_BYTES bytes. The thread is stopped
+ * meanwhile if its system call, in S and now, goes on after a stop as if nothing had been, or if it is in none. COPY->n is 0 if there is no
  * stack.
  */
 enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct outside_late *late,
