@@ -30,6 +30,7 @@
 #define THREADS_MAX   65536u
 #define EXIT_CANNOT   125
 #define FUNCTION_NAME 64u
+#define STACKS	      ".stacks"
 
 static uint8_t stack_bytes[OUTSIDE_STACK_BYTES]; /* of the stack that is looked at */
 
@@ -104,10 +105,14 @@ static void stack_write(const struct attached *a, const struct seen *s, const ui
 
 	if (!a->stacks)
 		return;
-	fprintf(a->stacks, "thread %d \"%s\", %s\n", (int)s->tid, s->name, mprof_state_name(s->first.kind));
+	fprintf(a->stacks, "thread %d \"", (int)s->tid);
+	directory_text(a->stacks, s->name);
+	fprintf(a->stacks, "\", %s\n", mprof_state_name(s->first.kind));
 	for (uint32_t i = 0; i < n; i++) {
 		symbols_code(a->symbols, calls[i], code, sizeof(code));
-		fprintf(a->stacks, "  %s\n", code);
+		fputs("  ", a->stacks);
+		directory_text(a->stacks, code);
+		fputc('\n', a->stacks);
 	}
 }
 
@@ -380,14 +385,11 @@ static bool path_find(pid_t pid, const char *dir, char *name, size_t size, char 
 	return own;
 }
 
-static void modules_write(const struct attached *a, int directory)
+/* Say that the file NAME in the directory PATH is not there, if ERROR is not 0. */
+static void file_warn(const char *path, const char *name, int error)
 {
-	FILE *f = directory_file(directory, ".modules");
-
-	if (!f)
-		return;
-	symbols_list(a->symbols, f);
-	fclose(f);
+	if (error)
+		fprintf(stderr, "mprof-run: %s/%s: cannot write this file: %s.\n", path, name, strerror(-error));
 }
 
 /* Say what the looks have found, and what to ask. */
@@ -412,7 +414,11 @@ static void tell(const struct attached *a, const char *path)
 		printf(", that ended: %" PRIu32, gone);
 	if (other)
 		printf(", whose wait is unknown: %" PRIu32, other);
-	printf(".\nmprof-run: ask: mprofctl why %s\nmprof-run: the stacks are in %s/.stacks\n", path, path);
+	printf(".\nmprof-run: ask: mprofctl why %s\n", path);
+	if (!a->stacks_error)
+		printf("mprof-run: the stacks are in %s/" STACKS "\n", path);
+	file_warn(path, STACKS, a->stacks_error);
+	file_warn(path, ".modules", a->modules_error);
 }
 
 /* Return whether the process has ended. */
@@ -434,7 +440,8 @@ static bool look(struct attached *a, int directory, const char *dir, char *text,
 		return false;
 	}
 	a->glibc = symbols_glibc(a->symbols);
-	a->stacks = directory_file(directory, ".stacks");
+	a->stacks = directory_file(directory, STACKS);
+	a->stacks_error = a->stacks ? 0 : -errno;
 	a->began = now();
 	for (uint32_t i = 0; i < a->n; i++)
 		if (!look_first(a, &a->threads[i])) {
@@ -446,7 +453,10 @@ static bool look(struct attached *a, int directory, const char *dir, char *text,
 		snprintf(text, size, "process %d ended while it was looked at", (int)a->pid);
 		return false;
 	}
-	modules_write(a, directory);
+	if (!a->stacks_error)
+		a->stacks_error = directory_file_end(directory, STACKS, a->stacks);
+	a->stacks = NULL;
+	a->modules_error = symbols_list(a->symbols, directory);
 	r = attach_record(a, dir);
 	if (r)
 		snprintf(text, size, "%s: cannot write a ring there: %s", dir, strerror(-r));

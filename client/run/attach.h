@@ -52,7 +52,9 @@ struct attached {
 	uint32_t n;
 	uint64_t began, ended; /* of the first and of the second look, CLOCK_MONOTONIC ns */
 	struct outside_late late;
-	FILE *stacks; /* where the stacks are written; NULL = nowhere */
+	FILE *stacks;	   /* where the stacks are written; NULL = nowhere */
+	int stacks_error;  /* 0, or -errno: they could not be written */
+	int modules_error; /* the same of the list of modules */
 };
 
 /* Look at the process PID, and write what is found into the directory DIR. Return the exit code; a failure was said. */

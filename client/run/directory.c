@@ -108,3 +108,24 @@ FILE *directory_file(int fd, const char *name)
 		close(file);
 	return f;
 }
+
+void directory_text(FILE *f, const char *text)
+{
+	for (; *text; text++)
+		fprintf(f, *text >= ' ' && *text < 127 ? "%c" : "\\x%02x", (unsigned char)*text);
+}
+
+int directory_file_end(int fd, const char *name, FILE *f)
+{
+	int r = -errno;
+
+	if (!f)
+		return r;
+	/* A write that failed before has left its mark in F alone. */
+	r = fflush(f) < 0 ? -errno : ferror(f) ? -EIO : 0;
+	if (fclose(f) < 0 && !r)
+		r = -errno;
+	if (r)
+		unlinkat(fd, name, 0);
+	return r;
+}

@@ -22,6 +22,13 @@ int directory_make(const char *dir, const char *name, char **path);
 int directory_show(int fd, const char *dir, const char *name, char **path);
 /* Make the file NAME in the directory FD and open it for writing. Return NULL and set errno if that fails, also if it is there. */
 FILE *directory_file(int fd, const char *name);
+/* Write TEXT, which a program has chosen, to F: bytes that are no printable ASCII characters as \\xNN. */
+void directory_text(FILE *f, const char *text);
+/*
+ * Close F, the file NAME in the directory FD. Return 0, or -errno if it does not have all that was written; it is then removed. F may be
+ * NULL: return -errno of directory_file().
+ */
+int directory_file_end(int fd, const char *name, FILE *f);
 /* Remove the files of rings in the directory PATH, and then PATH. It stays if it has other files; a link or another user's stays as it is. */
 void directory_remove(const char *path);
 

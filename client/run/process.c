@@ -127,17 +127,15 @@ static int control_make(struct process *p, uint32_t own, uint32_t shared, bool c
 	return 0;
 }
 
+/* Without the file the rings are complete: a failure is nothing to say. */
 static void modules_write(const struct process *p)
 {
 	int directory = directory_open(p->path);
-	FILE *f = directory >= 0 ? directory_file(directory, ".modules") : NULL;
 
-	if (directory >= 0)
-		close(directory);
-	if (!f)
+	if (directory < 0)
 		return;
-	symbols_list(p->symbols, f);
-	fclose(f);
+	symbols_list(p->symbols, directory);
+	close(directory);
 }
 
 /* Make the rings of P that the keeper writes. Return 0 or -errno. */

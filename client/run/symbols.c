@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 
 #include "demangle.h"
+#include "directory.h"
 #include "unwind.h"
 
+#define MODULES	   ".modules" /* file in the directory of the rings */
 #define KEPT	   256u
 #define KEPT_BYTES 192u
 #define FRAMES	   64u /* of a stack that are looked at */
@@ -450,11 +452,17 @@ static int list_module(Dwfl_Module *m, void **data, const char *name, Dwarf_Addr
 	fprintf(context, "%" PRIx64 " %" PRIx64 " ", (uint64_t)start, (uint64_t)end);
 	for (int i = 0; i < n; i++)
 		fprintf(context, "%02x", id[i]);
-	fprintf(context, "%s %s\n", n > 0 ? "" : "-", name);
+	fputs(n > 0 ? " " : "- ", context);
+	directory_text(context, name);
+	fputc('\n', context);
 	return DWARF_CB_OK;
 }
 
-void symbols_list(struct symbols *s, FILE *f)
+int symbols_list(struct symbols *s, int fd)
 {
-	dwfl_getmodules(s->dwfl, list_module, f, 0);
+	FILE *f = directory_file(fd, MODULES);
+
+	if (f)
+		dwfl_getmodules(s->dwfl, list_module, f, 0);
+	return directory_file_end(fd, MODULES, f);
 }

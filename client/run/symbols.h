@@ -50,7 +50,10 @@ uint32_t symbols_glibc(struct symbols *s);
  */
 bool symbols_data(struct symbols *s, uint64_t address, char *text, size_t size);
 
-/* Write a line for each module to F: first address, end, build id in hexadecimal or -, file. */
-void symbols_list(struct symbols *s, FILE *f);
+/*
+ * Write the file `.modules` in the directory FD, a line for each module: first address, end, build id in hexadecimal or -, file. Return 0 or
+ * -errno; there is no file then.
+ */
+int symbols_list(struct symbols *s, int fd);
 
 #endif

@@ -16,6 +16,7 @@ static uint64_t milliseconds(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 pid_t waitpid(pid_t pid, int *status, int options)
 {
 	static uint64_t began;

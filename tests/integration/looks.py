@@ -55,6 +55,20 @@ print(libc.epoll_wait(watch, event, 1, -1), ctypes.get_errno(), flush=True)
 """
 
 
+def forbidding(*rules):
+    """Return a function that forbids its process what RULES, instructions behind the load of a system call's number, return an error for."""
+    lines = ((0x20, 0, 0, 0), *rules, (6, 0, 0, 0x7FFF0000))
+    text = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def forbid():
+        head = struct.pack("@HP", len(lines), ctypes.addressof(text))
+        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, head, 0, 0):
+            os._exit(1)
+
+    return forbid
+
+
 class Case(daemons.Case):
     def setUp(self):
         super().setUp()
@@ -83,7 +97,7 @@ class Case(daemons.Case):
         letters = ""
         for path in glob.glob(f"/proc/{pid}/task/*/stat"):
             try:
-                with open(path, encoding="utf-8") as f:
+                with open(path, encoding="utf-8", errors="replace") as f:
                     letters += f.read().rpartition(")")[2].split()[0]
             except OSError:
                 pass
@@ -291,6 +305,21 @@ class Waits(Case):
         ):
             for _ in range(2):
                 self.assertIn("threads that wait where they waited: 1, that run: 0, that ran between and wait again: 0.", self.look(process.pid))
+
+    def test_hostile_name(self):
+        """The name of a thread has bytes that would move a terminal."""
+        process = self.start(sys.executable, "-c", "import ctypes, time; ctypes.CDLL(None).prctl(15, b'\\x1b[31mX\\x07\\xff'); time.sleep(1000)")
+        self.until(lambda: self.states(process.pid) == "S" and b"[31m" in self.comm(process.pid))
+        self.look(process.pid)
+        (stacks,) = glob.glob(f"rings/*.{process.pid}/.stacks")
+        with open(stacks, "rb") as f:
+            text = f.read()
+        self.assertIn(rb'"\x1b[31mX\x07\xff", sleeps', text)
+        self.assertNotRegex(text, rb"[^\n -~]")
+
+    def comm(self, pid):
+        with open(f"/proc/{pid}/comm", "rb") as f:
+            return f.read()
 
     def hide(self, process, mode):
         """Return what runs mprof-run where the system call of PROCESS cannot be read: the file is empty, with MODE."""
@@ -508,20 +537,26 @@ class Errors(Case):
 
     def test_no_descriptor(self):
         """Without a descriptor of the process another one could take its number unseen."""
-        # Return EMFILE for pidfd_open(), and allow all other calls.
-        program_ = b"".join(
-            struct.pack("=HBBI", *line) for line in ((0x20, 0, 0, 0), (0x15, 0, 1, 434), (6, 0, 0, 0x50000 | errno.EMFILE), (6, 0, 0, 0x7FFF0000))
-        )
-        lines = ctypes.create_string_buffer(program_)
-        head = struct.pack("@HP", 4, ctypes.addressof(lines))
-        libc = ctypes.CDLL(None, use_errno=True)
-
-        def forbid():
-            if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, head, 0, 0):
-                os._exit(1)
-
         process = self.sleeper()
+        # pidfd_open(): EMFILE
+        forbid = forbidding((0x15, 0, 1, 434), (6, 0, 0, 0x50000 | errno.EMFILE))
         self.refuse(process.pid, r"process \d+ cannot be watched: Too many open files", preexec_fn=forbid)
+
+    def test_full_disk(self):
+        """The files beside the ring cannot be written: it is said, they are not there, and the ring is."""
+        process = self.sleeper()
+        # write() to another descriptor than 0, 1 and 2: ENOSPC
+        write = 1 if os.uname().machine == "x86_64" else 64
+        forbid = forbidding((0x15, 0, 3, write), (0x20, 0, 0, 16), (0x25, 0, 1, 2), (6, 0, 0, 0x50000 | errno.ENOSPC))
+        done = subprocess.run(
+            [RUN, "--pid", str(process.pid), "--dir", "rings"], capture_output=True, text=True, check=False, preexec_fn=forbid
+        )  # pylint: disable=subprocess-popen-preexec-fn
+        self.assertEqual(done.returncode, 0, done)
+        self.assertNotIn("the stacks are in", done.stdout)
+        said = r"mprof-run: [^\n]*/\.{}: cannot write this file: No space left on device\.\n"
+        self.assertRegex(done.stderr, f"^{said.format('stacks')}{said.format('modules')}$")
+        (directory,) = glob.glob(f"rings/*.{process.pid}")
+        self.assertEqual(os.listdir(directory), ["look"])
 
     def test_ends_meanwhile(self):
         process = self.hang("deadlock", 2, 1)
