@@ -19,10 +19,10 @@ struct repair {
 	uint64_t sequence;
 	int64_t *ids; /* ids of the packet's rows */
 	size_t n, room;
-	uint32_t end;	   /* offset at which the kept rows end */
-	bool is_complete;  /* the last kept row is the packet's last row (ARCHIVE_CHUNK_LAST) */
-	bool at_least;	   /* it is not known how many packets the next gap has */
-	bool restored;	   /* a range was written again by the list of its capture */
+	uint32_t end;	  /* offset at which the kept rows end */
+	bool is_complete; /* the last kept row is the packet's last row (ARCHIVE_CHUNK_LAST) */
+	bool at_least;	  /* it is not known how many packets the next gap has */
+	bool restored; /* a range was written again by the list of its capture, or the stream's edges were corrected */
 	uint64_t removed;  /* number of rows deleted */
 	uint64_t declared; /* number of packets that new gaps declare lost */
 	uint64_t packets;  /* number of packets that have lost rows */
@@ -90,29 +90,42 @@ static int repair_row(struct repair *repair, int64_t id)
 	return WRITER_RUN(repair->w, STATEMENT_DELETE_CHUNK, id);
 }
 
-static int repair_rows(struct repair *repair)
+/* Declare the packet at hand lost from its last chunk end on. */
+static int declare_rest(struct repair *repair)
 {
 	struct packet_end end;
 	struct archive_end last = {0};
+	int r = writer_packet_end(repair->w, repair->stream, repair->sequence, &end);
+
+	if (r == 0 && end.any)
+		r = writer_row_end(repair->w, end.id, &last);
+	if (last.offset < MPROF_PACKET_HEADER_BYTES)
+		last.offset = MPROF_PACKET_HEADER_BYTES;
+	return r ? r : declare(repair, repair->sequence, last.offset, repair->sequence + 1);
+}
+
+/*
+ * Take the damaged rows of the packet out of service. The rest of the packet may be missing: declare it lost, unless a gap does. GOES_ON:
+ * the stream went on behind the packet.
+ */
+static int repair_rows(struct repair *repair, bool goes_on)
+{
+	const uint64_t removed = repair->removed;
 	int64_t lacks = 0;
 	bool is_null;
 	int r = list_ids(repair, STATEMENT_REPAIR_ROWS, repair->stream, (int64_t)repair->sequence);
 
 	repair->end = MPROF_PACKET_HEADER_BYTES;
+	repair->is_complete = false;
 	for (size_t i = 0; i < repair->n && r == 0; i++)
 		r = repair_row(repair, repair->ids[i]);
-	if (r == 0 && repair->n && repair->removed == 0 && !repair->is_complete)
+	if (r == 0 && repair->n && repair->removed == removed && !repair->is_complete)
 		r = statement_number(&repair->w->store.statements, STATEMENT_REPAIR_REST,
-				     VALUES(repair->stream, (int64_t)repair->sequence), &lacks, &is_null);
-	if (r != 0 || (repair->removed == 0 && !lacks) || repair->is_complete)
+				     VALUES(repair->stream, (int64_t)repair->sequence, goes_on), &lacks, &is_null);
+	if (r != 0 || (repair->removed == removed && !lacks) || repair->is_complete)
 		return r;
-	r = writer_packet_end(repair->w, repair->stream, repair->sequence, &end);
-	if (r == 0 && end.any)
-		r = writer_row_end(repair->w, end.id, &last);
-	if (last.offset < MPROF_PACKET_HEADER_BYTES)
-		last.offset = MPROF_PACKET_HEADER_BYTES;
-	repair->packets = repair->removed != 0;
-	return r ? r : declare(repair, repair->sequence, last.offset, repair->sequence + 1);
+	repair->packets += repair->removed != removed;
+	return declare_rest(repair);
 }
 
 /*
@@ -184,15 +197,23 @@ static int repair_holes(struct repair *repair)
 	}
 	/* DELETED: packets of the stream were deleted, and the number of packets is right. */
 	enum { BEFORE, BEHIND, FIRST, LAST, OLDEST, NEWEST, DELETED };
+	const bool lacks_first = !is_null[OLDEST] && !is_null[FIRST] && v[FIRST] > v[OLDEST];
+	const bool lacks_last = !is_null[NEWEST] && (is_null[LAST] || v[LAST] < v[NEWEST]);
+
 	r = 0;
 	if (!is_null[BEFORE] && !is_null[BEHIND] && v[DELETED] == 0 && !is_null[OLDEST] && v[BEFORE] >= v[OLDEST])
 		r = repair_hole(repair, (uint64_t)v[BEFORE] + 1, (uint64_t)v[BEHIND]);
-	if (r == 0 && !is_null[OLDEST] && !is_null[FIRST] && v[FIRST] > v[OLDEST])
+	if (r == 0 && lacks_first)
 		r = repair_hole(repair, (uint64_t)v[OLDEST], (uint64_t)v[FIRST]);
-	if (r == 0 && !is_null[NEWEST] && (is_null[LAST] || v[LAST] < v[NEWEST]))
+	if (r == 0 && lacks_last)
 		r = repair_hole(repair,
 				is_null[LAST] ? (uint64_t)v[is_null[OLDEST] ? NEWEST : OLDEST] : (uint64_t)v[LAST] + 1,
 				(uint64_t)v[NEWEST] + 1);
+	/* Gaps declare all that is missing at the edges: the stream must have what is left. */
+	if (r == 0 && (lacks_first || lacks_last)) {
+		repair->restored = true;
+		r = WRITER_RUN(repair->w, STATEMENT_SETTLE_STREAM, repair->stream, 0, 0, 0);
+	}
 	return r;
 }
 
@@ -230,7 +251,7 @@ int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, b
 
 	*damaged = false;
 	if (r == 0)
-		r = repair_rows(&m);
+		r = repair_rows(&m, false);
 	if (r == 0)
 		r = repair_holes(&m);
 	free(m.ids);
@@ -239,6 +260,34 @@ int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, b
 	/* If only the index was wrong, its rows are there again. */
 	w->damage.pieces += mended && !*damaged;
 	*damaged |= mended;
+	return r;
+}
+
+/* Repair the packets of STREAM at which losses may not be declared. Return 0 or an error. */
+static int repair_suspects(struct archive_writer *w, int64_t stream)
+{
+	struct repair list = {.w = w, .stream = stream};
+	int64_t after = -1;
+	bool damaged;
+	int r;
+
+	do {
+		r = list_ids(&list, STATEMENT_REPAIR_SUSPECTS, stream, after);
+		for (size_t i = 0; i < list.n && r == 0; i++) {
+			after = list.ids[i];
+			r = packet_repair(w, stream, (uint64_t)after, &damaged);
+		}
+	} while (r == 0 && list.n);
+	free(list.ids);
+	return r;
+}
+
+int losses_declare(struct archive_writer *w)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < w->usage.n && r == 0; i++)
+		r = repair_suspects(w, w->usage.entries[i].stream);
 	return r;
 }
 
@@ -389,17 +438,26 @@ static int repair_end(struct repair *repair, const struct archive_capture_stream
 }
 
 /*
- * If the range's last packet has no rows, nothing but the range says that the packets before it must be there. Declare those
- * that no gap declares, unless packets of the stream were deleted.
+ * If the range's last packet has no rows, nothing but the range says that what is before it must be there: the rest of the newest packet
+ * before it, and the packets between both, unless packets of the stream were deleted. Declare what no gap declares.
  */
 static int repair_before_end(struct repair *repair, const struct archive_capture_stream *range)
 {
-	int64_t next;
+	int64_t before, next;
 	bool is_null;
-	int r = statement_number(&repair->w->store.statements, STATEMENT_REPAIR_BEFORE_END,
+	int r = statement_number(&repair->w->store.statements, STATEMENT_REPAIR_NEWEST_BEFORE,
 				 VALUES(repair->stream, (int64_t)range->first_sequence, (int64_t)range->last_sequence),
-				 &next, &is_null);
+				 &before, &is_null);
 
+	if (r == 0 && !is_null) {
+		repair->sequence = (uint64_t)before;
+		r = repair_rows(repair, true);
+	}
+	if (r == 0)
+		r = statement_number(
+			&repair->w->store.statements, STATEMENT_REPAIR_BEFORE_END,
+			VALUES(repair->stream, (int64_t)range->first_sequence, (int64_t)range->last_sequence), &next,
+			&is_null);
 	return r == 0 && !is_null ? repair_hole(repair, (uint64_t)next, range->last_sequence) : r;
 }
 

@@ -100,14 +100,17 @@ static const struct table tables[] = {
 		.wrong = "",
 		.lacking = "SELECT capture FROM capture_streams WHERE stream IN (SELECT id FROM temp.damaged)",
 		.run = RUN_SET("streams", RUN_OF_CAPTURES),
-		/* A stream begins and ends at packets that it has, or that a capture names. */
+		/*
+		 * A stream begins and ends at packets that it has, or that a capture names. If a capture ends before the first
+		 * byte of a packet, the stream need not have that packet.
+		 */
 		.declare = "UPDATE streams SET held = NULL,"
 			   " oldest = (SELECT min(n) FROM (SELECT min(sequence) AS n FROM chunks WHERE stream = "
 			   "streams.id UNION ALL SELECT min(first_sequence) FROM capture_streams WHERE stream = "
 			   "streams.id)),"
 			   " newest = (SELECT max(n) FROM (SELECT max(sequence) AS n FROM chunks WHERE stream = "
-			   "streams.id UNION ALL SELECT max(last_sequence) FROM capture_streams WHERE stream = "
-			   "streams.id))"
+			   "streams.id UNION ALL SELECT max(last_sequence - (last_offset <= 30)) FROM "
+			   "capture_streams WHERE stream = streams.id))"
 			   " WHERE id IN (SELECT id FROM temp.damaged);",
 	},
 	{
@@ -320,6 +323,8 @@ static int note(struct archive_writer *w, const struct table *t, int64_t bad, in
 					      (long long)bad, (long long)lost, (long long)missing, t->name));
 	if (r == 0 && bad)
 		r = declare(w, t, &declared);
+	if (r == 0 && bad + lost && strcmp(t->name, "gaps") == 0)
+		r = losses_declare(w);
 	r = writer_leave(w, is_mine, r);
 	if (r != 0 || bad + lost == 0)
 		return r;

@@ -94,17 +94,20 @@ static uint64_t count(const struct span *s, const struct archive_gap *gap, uint6
 
 void span_losses_add(struct span_losses *losses, const struct span *s, const struct archive_gap *gap)
 {
-	bool is_damage = strcmp(gap->reason, "damaged") == 0;
+	const bool is_damage = strcmp(gap->reason, "damaged") == 0;
+	const uint64_t seen = is_damage ? losses->seen : losses->seen_damaged;
 	uint64_t from = gap->after_sequence < s->first ? s->first : gap->after_sequence;
 
 	if (strcmp(gap->kind, "lost") != 0) {
 		losses->skipped += count(s, gap, from);
 		return;
 	}
-	losses->packets += count(s, gap, is_damage && losses->seen > from ? losses->seen : from);
+	losses->packets += count(s, gap, seen > from ? seen : from);
 	losses->at_least |= gap->at_least;
 	if (gap->next_sequence > losses->seen)
 		losses->seen = gap->next_sequence;
+	if (is_damage && gap->next_sequence > losses->seen_damaged)
+		losses->seen_damaged = gap->next_sequence;
 }
 
 struct choice {

@@ -39,12 +39,13 @@ int span_gaps(struct reader *r, const struct span *s, unsigned limit, reader_gap
 struct span_losses {
 	uint64_t packets; /* lost */
 	uint64_t skipped;
-	bool at_least; /* there may be more lost packets */
-	uint64_t seen; /* packets before this one were counted */
+	bool at_least;	       /* there may be more lost packets */
+	uint64_t seen;	       /* packets before this one were counted */
+	uint64_t seen_damaged; /* packets before this one were counted for a gap of damage */
 };
 /*
  * Add a gap of S to its losses, without its packets outside of S. Gaps come in the order of span_gaps(). A packet that
- * was damaged twice (its chunks, and its tail) counts once.
+ * was damaged counts once, also if its chunks and its tail were damaged, or if it lacked its rest before.
  */
 void span_losses_add(struct span_losses *losses, const struct span *s, const struct archive_gap *gap);
 /* Sum up the losses of S. Return what the reader returns. */

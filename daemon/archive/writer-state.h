@@ -124,6 +124,11 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
  */
 int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged);
 /*
+ * Declare what no gap declares any more, after rows of gaps were damaged or lost: missing packets, and the rest of incomplete ones, of all
+ * streams (repair.c). This reads the index of all packets. Needs an open transaction. Return 0 or an error.
+ */
+int losses_declare(struct archive_writer *w);
+/*
  * Keep the outbox (outbox.c) in step with the archive; each does nothing while the outbox is off. Add
  * a capture, which is not finished, or a complete packet copied at REAL, if the guest's are sent. If
  * the outbox names them, declare a packet of BYTES content bytes or a capture lost, because it is

@@ -386,23 +386,22 @@ static int see_gap(void *context, const struct archive_gap *gap)
 }
 
 /*
- * Packet P follows an incomplete packet: report damage if that packet's last rows are missing
- * without a gap. Return what the reader returns.
+ * The packet before EXPECTED is incomplete, and the stream went on behind it: report damage if no gap declares its rest lost. Return what the
+ * reader returns.
  */
-static int check_rest(struct packet_walk *w, const struct reader_packet *p)
+static int check_rest(struct packet_walk *w)
 {
-	struct reader_source source = {.stream = w->selection->stream};
-	bool was_open = w->is_open, any = false, all = true;
+	/* Behind the last packet nothing but the capture's range says that the stream went on. */
+	struct reader_source source = {.stream = w->selection->stream,
+				       .capture = w->chunks_done ? w->selection->capture : 0};
 	uint64_t before = w->expected - 1;
+	bool any = false;
 	int rc;
 
-	w->is_open = !p->complete;
-	if (!was_open || !w->check.known || before < w->check.oldest)
+	if (!w->check.known || before < w->check.oldest)
 		return 0;
 	rc = reader_gaps(w->reader, source.stream, before, before, GAPS_MOST, see_gap, &any);
-	if (rc == 0 && !any)
-		rc = reader_check_held(w->reader, source.stream, &all);
-	return rc == 0 && !all ? reader_note_damage(w->reader, source, before) : rc;
+	return rc == 0 && !any ? reader_note_damage(w->reader, source, before) : rc;
 }
 
 /*
@@ -412,8 +411,13 @@ static int check_rest(struct packet_walk *w, const struct reader_packet *p)
 static int check_end(struct packet_walk *w)
 {
 	const struct selection *s = w->selection;
+	int rc = 0;
 
-	return s->empty ? 0 : check_hole(w, w->expected, s->last + (s->last_offset > HEADER));
+	if (s->empty)
+		return 0;
+	if (w->is_open && s->capture && w->expected <= s->last)
+		rc = check_rest(w);
+	return rc ? rc : check_hole(w, w->expected, s->last + (s->last_offset > HEADER));
 }
 
 /*
@@ -455,8 +459,9 @@ static int view_next_chunks(struct packet_walk *w, const struct reader_packet *p
 	const struct selection *s = w->selection;
 	int rc = check_hole(w, w->expected, p->sequence);
 
-	if (rc == 0)
-		rc = check_rest(w, p);
+	if (rc == 0 && w->is_open)
+		rc = check_rest(w);
+	w->is_open = !p->complete;
 	w->expected = p->sequence + 1;
 	w->follows = true;
 	if (rc == 0)

@@ -41,6 +41,9 @@ struct copied {
 	int64_t id;
 	uint64_t next; /* the packet behind the last one that came; that of the range's beginning, if none has come */
 	bool has_hole; /* packets are missing, and no gap of the head says so */
+	/* The last packet that came: the end of its bytes so far, and whether it is complete. END is 0 if none has come. */
+	uint32_t end;
+	bool is_whole;
 	uint64_t damaged; /* packets that were damaged on the host, by the head's gaps */
 };
 
@@ -294,14 +297,54 @@ static bool gap_ends(const struct copy *c, const struct piece *piece)
 	return false;
 }
 
-/* Look for a hole before PIECE: the host had deleted packets, and an earlier version of it did not say so. */
-static void look_before(struct copy *c, const struct piece *piece)
+/* Return whether a gap of the head begins in packet SEQUENCE of STREAM. */
+static bool gap_begins(const struct copy *c, int64_t stream, uint64_t sequence)
+{
+	struct archive_gap gap;
+
+	for (size_t i = 0; i < capture_head_gaps(c->head); i++)
+		if (capture_head_gap(c->head, i, &gap) && gap.stream == stream && gap.after_sequence == sequence &&
+		    gap.next_sequence > sequence)
+			return true;
+	return false;
+}
+
+/*
+ * STREAM went on behind its last packet. If that is not complete, and no gap of the head says so, declare its rest lost: a cut head left the
+ * gap out, or the host had lost it.
+ */
+static int declare_rest(struct copy *c, struct copied *stream)
+{
+	const bool is_cut = capture_head_is_cut(c->head);
+	const struct archive_gap gap = {.stream = stream->id,
+					.kind = "lost",
+					.reason = is_cut ? "lapped" : "damaged",
+					.after_sequence = stream->next - 1,
+					.after_offset = stream->end,
+					.next_sequence = stream->next,
+					.packets = 1};
+
+	if (!stream->end || stream->is_whole || gap_begins(c, stream->id, stream->next - 1))
+		return 0;
+	stream->damaged += !is_cut;
+	return written(c, archive_writer_gap(c->writer, &gap));
+}
+
+/*
+ * Look for what is missing before PIECE. If packets are, the host had deleted them, and an earlier version of it did not say so. Return as
+ * declare_rest().
+ */
+static int look_before(struct copy *c, const struct piece *piece)
 {
 	struct copied *s = find_stream(c, piece->stream);
+	int r = piece->sequence >= s->next ? declare_rest(c, s) : 0;
 
 	if (piece->sequence > s->next && !s->has_hole)
 		s->has_hole = !gap_ends(c, piece);
 	s->next = piece->sequence + 1;
+	s->end = piece->offset + piece->length;
+	s->is_whole = piece->flags & ARCHIVE_CHUNK_LAST;
+	return r;
 }
 
 static int on_trace(struct copy *c, const struct piece *piece)
@@ -311,8 +354,9 @@ static int on_trace(struct copy *c, const struct piece *piece)
 
 	if (!wanted(c, piece, &r))
 		return r;
-	look_before(c, piece);
-	r = put_gaps(c, piece->stream, piece->sequence);
+	r = look_before(c, piece);
+	if (r == 0)
+		r = put_gaps(c, piece->stream, piece->sequence);
 	return r ? r : written(c, archive_writer_append(c->writer, &row));
 }
 
@@ -429,6 +473,8 @@ static int put_ranges(struct copy *c)
 		if (!capture_head_stream(c->head, i, c->key->capture, &stream, &range))
 			continue;
 		r = written(c, archive_writer_put_capture_stream(c->writer, &range));
+		if (r == 0 && range.last_sequence >= c->streams[i].next)
+			r = declare_rest(c, &c->streams[i]);
 		if (r == 0 && (!capture_head_has_all(c->head, i) || c->streams[i].has_hole))
 			r = written(c, archive_writer_deleted(c->writer, stream.id));
 		if (r == 0 && c->streams[i].damaged)

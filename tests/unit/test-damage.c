@@ -653,6 +653,113 @@ static void test_rows(void)
 	fixture_deinit(&f);
 }
 
+/*
+ * A stream with packet 3, a part of packet 4 with a gap behind it, packet 6, a part of packet 7 with a gap up to packet 9, and no packet behind
+ * that. The range of capture 9 ends there.
+ */
+static bool cut_packets_make(struct fixture *f)
+{
+	const struct archive_capture capture = {.id = 9, .run = 1, .kind = "crash", .real = 5};
+	const struct archive_capture_stream range = {9, 1, 3, 9, 30, 0};
+	struct archive_gap gap = {.stream = 1,
+				  .kind = "lost",
+				  .reason = "queue",
+				  .after_sequence = 4,
+				  .after_offset = 530,
+				  .next_sequence = 6,
+				  .packets = 2};
+
+	if (!fixture_init(f))
+		return false;
+	CHECK_EQ_INT(fixture_put(f, 1, "web", "ended", 1), 0);
+	CHECK_EQ_INT(fixture_packet(f, 1, 3, 5030, 1000), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(fixture_append(f, 1, 4, 30, 500, 0, true, 2000), 0);
+	CHECK_EQ_INT(archive_writer_gap(f->w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+	CHECK_EQ_INT(fixture_packet(f, 1, 6, 5030, 3000), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(fixture_append(f, 1, 7, 30, 300, 0, true, 4000), 0);
+	gap.after_sequence = 7;
+	gap.after_offset = 330;
+	gap.next_sequence = 9;
+	CHECK_EQ_INT(archive_writer_gap(f->w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	return CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+static int see_coverage(void *context, const struct reader_capture_range *range)
+{
+	enum coverage coverage;
+
+	CHECK_EQ_INT(coverage_of_range(context, range, &coverage), 0);
+	return coverage == COVERAGE_PART ? 1 : 0;
+}
+
+/* Return whether gaps declare packets 4 and 5, or 7 and 8, from the offset in the first one on, and no bytes before that. */
+static bool is_declared(const struct fixture *f, int sequence)
+{
+	return fixture_number(f,
+			      "SELECT min(after_sequence) = %d AND max(next_sequence) = %d AND sum(packets) = 2 AND"
+			      " (SELECT min(after_offset) FROM gaps WHERE after_sequence = %d) = %d FROM gaps WHERE"
+			      " after_sequence BETWEEN %d AND %d",
+			      sequence, sequence + 2, sequence, sequence == 4 ? 530 : 330, sequence, sequence + 1) == 1;
+}
+
+/* A gap that declared the rest of a packet is gone or damaged: the rest is declared again, and the capture is not complete. */
+static void test_cut_packets(void)
+{
+	static const struct {
+		const char *what, *damage;
+		bool deletions; /* packets of the stream were deleted before */
+	} rows[] = {
+		{"a gap is gone", "DELETE FROM gaps WHERE after_sequence = 4", false},
+		{"the gap at the end is gone", "DELETE FROM gaps WHERE after_sequence = 7", false},
+		{"both are gone", "DELETE FROM gaps", false},
+		{"a gap is damaged", "UPDATE gaps SET next_sequence = 5 WHERE after_sequence = 4", false},
+		{"a gap is of another stream", "UPDATE gaps SET stream = 7 WHERE after_sequence = 4", false},
+		{"the row of the stream, too", "DELETE FROM gaps; UPDATE streams SET held = 70", false},
+		{"with a packet", "DELETE FROM gaps; DELETE FROM chunks WHERE sequence = 3", false},
+		{"with deletions", "DELETE FROM gaps", true},
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
+		const bool online = i % 2, deletions = rows[i / 2].deletions;
+		CLEANUP(reader_freep) struct reader *r = NULL;
+		bool damaged, right = true;
+		struct fixture f;
+
+		if (!cut_packets_make(&f))
+			return;
+		if (deletions) {
+			CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+			CHECK_EQ_INT(archive_writer_deleted(f.w, 1), 0);
+			CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		}
+		change(&f, "PRAGMA foreign_keys = OFF; %s", rows[i / 2].damage);
+		CHECK_EQ_INT(row_sums_check(f.w), 0);
+		for (uint64_t sequence = 3; sequence < 8 && !online; sequence++)
+			CHECK_EQ_INT(archive_writer_repair(f.w, 1, sequence, 0, &damaged), 0);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 0, 9, &damaged), 0);
+		right = CHECK(deletions || (is_declared(&f, 4) && is_declared(&f, 7)));
+		/* Deletions may explain packets, and no part of one. */
+		right = CHECK_EQ_INT(fixture_number(&f,
+						    "SELECT count(*) FROM gaps WHERE (after_sequence, after_offset) IN"
+						    " ((4, 530), (7, 330))"),
+				     2) &&
+			right;
+		CHECK_EQ_INT(reader_new(&r, f.state), 0);
+		right = CHECK_EQ_INT(reader_capture_ranges(r, 9, see_coverage, r, NULL), 1) && right;
+		if (!right)
+			fprintf(stderr, "%s, online %d\n", rows[i / 2].what, online);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 0, 9, &damaged), 0);
+		CHECK(!damaged);
+		r = reader_free(r);
+		fixture_deinit(&f);
+	}
+}
+
 static int count_gap(void *context, const struct archive_gap *gap)
 {
 	(void)gap;
@@ -1427,6 +1534,7 @@ int main(void)
 	CHECK_RUN(test_resume);
 	CHECK_RUN(test_resume_without_texts);
 	CHECK_RUN(test_rows);
+	CHECK_RUN(test_cut_packets);
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
 	CHECK_RUN(test_entries);
