@@ -506,7 +506,7 @@ static int capture_begin(struct stream *stream, uint64_t now)
 		r = ring_poll(&stream->ring, &stream->sink);
 	if (r == RING_E_FULL && now < capture->give_up)
 		return r;
-	if (r != 0 && r != RING_E_FULL && !capture->dead)
+	if (r == RING_E_RENEWED || (r != 0 && r != RING_E_FULL && !capture->dead))
 		return r;
 	stream->capture.cut = capture->dead && r == RING_E_FULL;
 	/* The capture includes the items that are queued: they must not be evicted. */
@@ -530,6 +530,18 @@ static void capture_cut(struct stream *stream)
 			  "the end of capture %lld found no room and is left out", (long long)guest->capture.id);
 }
 
+/*
+ * The ring of a dead guest was initialised again since its last poll. Its bytes are of another ring: end the capture at the cursor. The
+ * source declares what was lost behind that. Return RING_E_RENEWED.
+ */
+static int capture_renewed(struct stream *stream)
+{
+	range_queue(stream);
+	stream->capture.begun = false;
+	stream_capture_end(stream);
+	return RING_E_RENEWED;
+}
+
 /* Take the next step of the guest's capture for this stream. Return as stream_poll(). */
 static int capture_step(struct stream *stream, uint64_t now)
 {
@@ -539,8 +551,10 @@ static int capture_step(struct stream *stream, uint64_t now)
 
 	if (!stream->capture.begun)
 		r = capture_begin(stream, now);
-	else if (capture->dead)
-		fit(stream, now);
+	else if (capture->dead && fit(stream, now) == RING_E_RENEWED)
+		r = RING_E_RENEWED;
+	if (r == RING_E_RENEWED && capture->dead)
+		return capture_renewed(stream);
 	if (r)
 		return r;
 	r = ring_capture(&stream->ring, &stream->sink, capture->dead, &stream->capture.at);

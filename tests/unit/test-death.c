@@ -481,6 +481,70 @@ static void test_newest_tail(void)
 }
 
 /*
+ * A guest initialises its ring again behind the packet PACKET, writes N bytes, and dies before the next poll. The capture ends where the
+ * copy was, the rest is declared lost, and no byte of the other ring is taken for one of this ring.
+ */
+static void renewed(uint64_t packet, uint32_t n)
+{
+	struct host host;
+	struct life life, other;
+	struct fixture f;
+	struct commit_thread *commit_thread = NULL;
+	struct ring_cursor at;
+	int r = 0, wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (!fixture_init(&f) || !host_init(&host, 1, MIB, MIB, MIB))
+		return;
+	life_begin(&life, &host, 32 * KIB, PATIENCE);
+	while (life.sequence < packet || life.used < 3 * KIB) {
+		life_write(&life, 1);
+		life_poll(&life);
+	}
+	at = life.stream.ring.cursor;
+	ring_make(&other, 32 * KIB);
+	other.stream.id = 77;
+	life_write(&other, n);
+	for (uint64_t i = 0; i <= other.sequence; i++) /* other times */
+		mprof_store64(other.bytes + i * other.size + MPROF_PACKET_HEADER_BYTES, 2 + i * 1000000);
+	memcpy(life.bytes, other.bytes, 32 * KIB);
+	free(other.bytes);
+	CHECK(guest_capture_begin(&life.guest, "crash", NULL, true, NULL) > 0);
+	for (int i = 0; i < 5 && r != RING_E_RENEWED && !guest_capture_done(&life.guest); i++)
+		r = life_poll(&life);
+	if (!CHECK_EQ_INT(r, RING_E_RENEWED))
+		fprintf(stderr, "behind packet %llu, with %u bytes\n", (unsigned long long)packet, n);
+	CHECK(guest_capture_done(&life.guest));
+	stream_declare_unseen(&life.stream);
+	CHECK_EQ_INT(guest_set_state(&life.guest, "ended", "crash"), 0);
+	life_deinit(&life);
+	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
+	commit_thread_stop(commit_thread);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 0);
+	CHECK_EQ_INT(fixture_number(
+			     &f, "SELECT count(*) FROM capture_streams WHERE last_sequence = %llu AND last_offset = %u",
+			     (unsigned long long)at.sequence, at.offset),
+		     1);
+	CHECK_EQ_INT(fixture_number(&f,
+				    "SELECT count(*) FROM gaps WHERE at_least AND packets = 1 AND after_sequence = %llu"
+				    " AND after_offset = %u",
+				    (unsigned long long)at.sequence, at.offset),
+		     1);
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 1);
+	queue_free(host.queue);
+	fixture_deinit(&f);
+	close(wake);
+}
+
+static void test_renewed(void)
+{
+	for (uint64_t packet = 0; packet < 6; packet++) {
+		renewed(packet, 1);
+		renewed(packet, KIB);
+		renewed(packet, 20 * KIB);
+	}
+}
+
+/*
  * One guest has two rings, and there is too little room for either. Each ring keeps its newest
  * data.
  */
@@ -584,6 +648,7 @@ int main(void)
 	CHECK_RUN(test_many);
 	CHECK_RUN(test_newest);
 	CHECK_RUN(test_newest_tail);
+	CHECK_RUN(test_renewed);
 	CHECK_RUN(test_two_rings);
 	CHECK_RUN(test_disk);
 	CHECK_RUN(test_large);
