@@ -125,6 +125,22 @@ static int restart_check(struct ring *ring, const struct ring_slot *slot, const 
 }
 
 /*
+ * In the first lap packet 0 stays as the writer left it. If its first timestamp changes, the ring is initialised again, or the writer is a lap
+ * ahead: whatever the ring has is not what was followed. Return 0, STEP_LAPPED or RING_E_GONE.
+ */
+static int first_lap_check(const struct ring *ring)
+{
+	const struct ring_slot *zero = &ring->slots[0];
+	uint64_t first;
+
+	if (ring->writer.active == 0 || ring->writer.active >= ring->n || !zero->has_first)
+		return 0;
+	if (!ring_first_load(ring, zero, &first))
+		return RING_E_GONE;
+	return first == zero->first ? 0 : STEP_LAPPED;
+}
+
+/*
  * Compare FIRST, which was loaded as the first timestamp of the active packet, in SLOT, with the one that was seen before (rule 2).
  * H, CONTENT and LEFT as for restart_check(). Return 0, STEP_AGAIN (it changed before bytes were taken: the packet starts afresh),
  * STEP_LAPPED (the ring is initialised again, or bytes were taken), STEP_STILL or RING_E_GONE.
@@ -133,7 +149,7 @@ static int first_check(struct ring *ring, struct ring_slot *slot, uint64_t first
 		       uint32_t content, bool left)
 {
 	const uint64_t sequence = ring->writer.active;
-	int r = 0;
+	int r;
 
 	if (!slot->has_first) {
 		slot->first = first;
@@ -144,8 +160,7 @@ static int first_check(struct ring *ring, struct ring_slot *slot, uint64_t first
 		return 0;
 	if (ring->cursor.sequence == sequence && ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return STEP_LAPPED;
-	if (sequence == 0)
-		r = restart_check(ring, slot, h, content, left);
+	r = sequence == 0 ? restart_check(ring, slot, h, content, left) : first_lap_check(ring);
 	if (r)
 		return r;
 	ring_return_to(ring, sequence);
@@ -491,7 +506,10 @@ int ring_step(struct ring *ring, uint64_t now)
 	struct ring_header h;
 	int r;
 
-	r = ring_header_load(ring, next, &h);
+	/* Before the writer reuses the slot of packet 0: it does that while it is in the last packet. */
+	r = ring->writer.active + 1 < ring->n ? first_lap_check(ring) : 0;
+	if (r == 0)
+		r = ring_header_load(ring, next, &h);
 	if (r)
 		return r;
 	if (is_next_begun(ring, &h))

@@ -20,6 +20,7 @@ struct sweep {
 	uint32_t history; /* number of packets before NEWEST whose numbers precede it without a gap */
 	bool new_ring;	  /* numbered 0, 1, 2, ... as after creation, with empty packets at the end */
 	bool all_empty;
+	bool first_lap; /* numbered 0, 1, 2, ... to the end, and packet 0 has events: its slot is not being reused */
 	uint64_t first_of_0; /* first timestamp of the packet in slot 0 */
 	uint64_t counts;     /* hash of the counts and sizes of all headers */
 };

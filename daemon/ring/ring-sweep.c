@@ -13,7 +13,7 @@
 int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 {
 	uint32_t best = 0, last_filled = 0;
-	bool numbered = true;
+	bool numbered = true, zero_empty = true;
 
 	*sweep = (struct sweep){.all_empty = true};
 	for (uint32_t i = 0; i < ring->n; i++) {
@@ -33,6 +33,7 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 		if (ring_header_bits(&h) != MPROF_PACKET_EMPTY_BITS) {
 			sweep->all_empty = false;
 			last_filled = i;
+			zero_empty = zero_empty && i > 0;
 		}
 		if ((int16_t)(h.count - ring->slots[best].count) > 0)
 			best = i;
@@ -41,6 +42,7 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 		sweep->new_ring = true;
 		best = last_filled;
 	}
+	sweep->first_lap = numbered && !zero_empty;
 	sweep->newest = best;
 	while (sweep->history + 1 < ring->n) {
 		uint32_t back = (best + ring->n - sweep->history - 1) % ring->n;
@@ -200,16 +202,28 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 }
 
 /*
+ * Return whether the ring, which was followed in its first lap, has packets with the same numbers as then and another packet 0: the count
+ * wrapped around, or the ring was initialised again and is full.
+ */
+static bool is_another_lap(const struct ring *ring, const struct sweep *sweep, uint64_t newest)
+{
+	const struct ring_slot *zero = &ring->slots[0];
+
+	return sweep->first_lap && ring->writer.active < ring->n && newest < ring->n && zero->has_first &&
+	       zero->first != sweep->first_of_0;
+}
+
+/*
  * Set *NEWEST to the 64-bit number of the newest packet of the sweep. If that number is before the
  * active packet, either the count wrapped around or the writer overtook the sweep; it counts as a
  * wrap only after BEHIND_POLLS polls. If more packets precede the newest one than its number
- * allows, the count has wrapped at least once: set *AT_LEAST. Return 0, or STEP_STILL to sweep
+ * allows, or all have the numbers of the first lap and packet 0 is another one, the count has wrapped at least once: set *AT_LEAST. Return 0, or STEP_STILL to sweep
  * again.
  */
 static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *at_least, uint64_t *newest)
 {
 	*newest = mprof_sequence_after(ring->writer.active, ring->slots[sweep->newest].count);
-	if (*newest < sweep->history) {
+	if (*newest < sweep->history || is_another_lap(ring, sweep, *newest)) {
 		*newest += 65536;
 		*at_least = true;
 	}
