@@ -199,16 +199,16 @@ static void play(uint64_t seed)
 	below(1);
 	history();
 	if (!CHECK_EQ_UINT(out.wrong, 0))
-		fprintf(stderr, "with MPROF_RING_SEED=%llu\n", (unsigned long long)seed);
+		fprintf(stderr, "with MPROF_ANEW_SEED=%llu\n", (unsigned long long)seed);
 }
 
-/* MPROF_RING_SEED tries one history, MPROF_RING_SEEDS as many. */
+/* MPROF_ANEW_SEED tries one history, MPROF_ANEW_SEEDS as many. */
 static void test_histories(void)
 {
 	/* Another ring whose writer came to the packet at the cursor, or behind it, before a poll. */
 	static const uint64_t kept[] = {455, 1359, 1392, 1558, 1799, 2159};
-	const char *one = getenv("MPROF_RING_SEED");
-	const char *many = getenv("MPROF_RING_SEEDS");
+	const char *one = getenv("MPROF_ANEW_SEED");
+	const char *many = getenv("MPROF_ANEW_SEEDS");
 	const uint64_t first = one ? strtoull(one, NULL, 10) : 1;
 	const uint64_t last = one ? first : many ? strtoull(many, NULL, 10) : SEEDS;
 
