@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "index-entries.h"
 #include "row-sums.h"
 #include "writer-state.h"
 
@@ -105,14 +106,29 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 	return 0;
 }
 
-/*
- * Delete tails that have no range. The range is written last, so mprofd was killed while it wrote
- * such a tail.
- */
-static int drop_tails(struct archive_writer *w)
+/* A tail without a range: of CAPTURE, or {0} if there is none. */
+struct lone_tail {
+	int64_t capture, stream;
+};
+
+static int find_tail(struct archive_writer *w, struct lone_tail *tail)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->store.statements, STATEMENT_DROP_TAILS, NO_VALUES, &s);
+	int r = statement_get(&w->store.statements, STATEMENT_LONE_TAIL, NO_VALUES, &s);
+
+	*tail = (struct lone_tail){0};
+	if (r == 0)
+		r = statement_step(&w->store.statements, s);
+	if (r != STATEMENT_ROW)
+		return r;
+	*tail = (struct lone_tail){.capture = sqlite3_column_int64(s, 0), .stream = sqlite3_column_int64(s, 1)};
+	return 0;
+}
+
+static int drop_tail(struct archive_writer *w, const struct lone_tail *tail)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, STATEMENT_DROP_TAIL, VALUES(tail->capture, tail->stream), &s);
 
 	if (!s)
 		return r;
@@ -120,6 +136,35 @@ static int drop_tails(struct archive_writer *w)
 		usage_add(&w->usage, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
 		writer_tally_stream(w, sqlite3_column_int64(s, 0),
 				    &(struct deletion){.reason = DELETION_UNFINISHED, .bytes = column_u64(s, 1)});
+	}
+	return r;
+}
+
+/*
+ * Delete tails that have no range. The range is written last, so mprofd was killed while it wrote
+ * such a tail; or an entry of the index, or the range, was damaged: then it is mended, and the tail stays.
+ */
+static int drop_tails(struct archive_writer *w)
+{
+	struct lone_tail tail, last = {0};
+	bool is_mended = false, is_restored = false;
+	int r;
+
+	while ((r = find_tail(w, &tail)) == 0 && tail.capture) {
+		const bool is_new = tail.capture != last.capture || tail.stream != last.stream;
+
+		if (!is_new && !is_mended && !is_restored) /* a damaged index would repeat it for ever */
+			return -EBADMSG;
+		r = is_new ? index_entries_mend(w, 0, 0, tail.capture, &is_mended) : 0;
+		if (r == 0 && is_new)
+			r = list_restore(w, tail.capture, tail.stream, &is_restored);
+		if (r == 0 && !(is_new && (is_mended || is_restored))) {
+			r = drop_tail(w, &tail);
+			is_mended = is_restored = false;
+		}
+		if (r != 0)
+			return r;
+		last = tail;
 	}
 	return r;
 }

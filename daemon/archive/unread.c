@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "index-entries.h"
 #include "log.h"
 #include "row-sums.h"
 #include "writer-state.h"
@@ -106,8 +107,10 @@ static int drop_packet(struct archive_writer *w, struct unread *u, int64_t strea
 {
 	struct archive_end end;
 	int64_t bytes = 0;
-	int r = packet_copied(w, stream, sequence, &end);
+	int r = index_entries_mend(w, stream, (uint64_t)sequence, 0, &(bool){false});
 
+	if (r == 0)
+		r = packet_copied(w, stream, sequence, &end);
 	if (r != 0 || (end.offset && end.mono < u->mono))
 		return r;
 	r = packet_delete(w, stream, sequence, &bytes, complete);

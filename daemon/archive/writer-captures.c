@@ -1,6 +1,7 @@
 /* Write captures: their rows, the ranges of their streams, and their tails. */
 #include <errno.h>
 
+#include "index-entries.h"
 #include "writer-state.h"
 
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture)
@@ -179,7 +180,10 @@ int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason re
 
 	if (r != 0)
 		return r;
-	r = tails_subtract(w, id, &deletion.bytes);
+	/* SQLite deletes no row that differs from its entry. */
+	r = index_entries_mend(w, 0, 0, id, &(bool){false});
+	if (r == 0)
+		r = tails_subtract(w, id, &deletion.bytes);
 	if (r == 0)
 		r = statement_number(&w->store.statements, STATEMENT_RUN_OF_CAPTURE, VALUES(id), &run, &is_null);
 	if (r == 0)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "index-entries.h"
 #include "range-list.h"
 #include "writer-state.h"
 
@@ -200,8 +201,8 @@ static int restore_missing(struct archive_writer *w, int64_t capture, const stru
  */
 static int drop_strays(struct archive_writer *w, uint64_t *strays)
 {
-	int64_t capture = 0, stream, last = 0;
-	bool is_absent, is_stream_absent;
+	int64_t capture = 0, stream, last = 0, mended = 0;
+	bool is_absent, is_stream_absent, is_mended;
 	int r;
 
 	while ((r = statement_number(&w->store.statements, STATEMENT_STRAY_CAPTURE, NO_VALUES, &capture, &is_absent)) ==
@@ -211,6 +212,13 @@ static int drop_strays(struct archive_writer *w, uint64_t *strays)
 
 		if (capture == last) /* a damaged index would repeat it for ever */
 			return -EBADMSG;
+		r = index_entries_mend(w, 0, 0, capture, &is_mended);
+		if (r != 0)
+			return r;
+		if (is_mended && capture != mended) { /* an entry alone may have named it */
+			mended = capture;
+			continue;
+		}
 		last = capture;
 		++*strays;
 		r = statement_number(&w->store.statements, STATEMENT_STRAY_STREAM, VALUES(capture), &stream,

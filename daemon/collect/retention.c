@@ -80,6 +80,17 @@ void retention_deinit(struct retention *retention)
 	*retention = (struct retention){0};
 }
 
+/* Log that the limits of the guest NAME, or of the archive (NULL), cannot be kept, if R says that the archive failed. Return R. */
+static int tell(struct retention *retention, const char *name, int r)
+{
+	if (r < 0)
+		log_write_limited(&retention->failures, LOG_LEVEL_ERROR, name,
+				  "The oldest content cannot be deleted from the archive; mprofd --fsck saves what is "
+				  "whole: %s",
+				  strerror(-r));
+	return r;
+}
+
 /* ---- room ------------------------------------------------------------------------------------ */
 
 static bool has_room(struct retention *retention, uint64_t want)
@@ -125,7 +136,7 @@ static int delete_packets(void *context, uint64_t want, bool *more)
 	struct retention *retention = context;
 
 	(void)want;
-	return archive_writer_make_room(retention->w, DELETE_BATCH, more);
+	return tell(retention, NULL, archive_writer_make_room(retention->w, DELETE_BATCH, more));
 }
 
 bool retention_make_room(struct retention *retention)
@@ -145,6 +156,16 @@ static uint64_t before(const struct retention *retention, uint64_t age_ns)
 	return age_before(archive_writer_age(retention->w), age_ns);
 }
 
+/* Delete what exceeds BYTES and AGE_NS of the guest NAME, NULL = of all. *SOME: more must be deleted. Return as archive_writer_enforce(). */
+static int keep_limits(struct retention *retention, const char *name, uint64_t bytes, uint64_t age_ns, bool *some)
+{
+	bool more = false;
+	int r = archive_writer_enforce(retention->w, name, bytes, before(retention, age_ns), DELETE_BATCH, &more);
+
+	*some |= r == 0 && more;
+	return tell(retention, name, r);
+}
+
 /*
  * Delete what exceeds the quotas of the next NAMES_STEP guests, and of the archive. Return whether
  * more must be deleted.
@@ -152,22 +173,20 @@ static uint64_t before(const struct retention *retention, uint64_t age_ns)
 static bool keep_quotas(struct retention *retention)
 {
 	const struct config *c = retention->config;
-	bool more = false, some = false;
+	bool some = false;
 
 	for (size_t i = 0; i < retention->n_names && i < NAMES_STEP; i++) {
 		const char *name = retention->names[retention->next_name++ % retention->n_names];
 		struct policy policy = config_policy(c, name);
+		int r = 0;
 
-		if ((policy.bytes || policy.age_ns) &&
-		    archive_writer_enforce(retention->w, name, policy.bytes, before(retention, policy.age_ns),
-					   DELETE_BATCH, &more))
+		if (policy.bytes || policy.age_ns)
+			r = keep_limits(retention, name, policy.bytes, policy.age_ns, &some);
+		if (r > 0)
 			break;
-		some = some || more;
 	}
-	if ((c->archive_bytes || c->archive_age_ns) &&
-	    archive_writer_enforce(retention->w, NULL, c->archive_bytes, before(retention, c->archive_age_ns),
-				   DELETE_BATCH, &more) == 0)
-		some = some || more;
+	if (c->archive_bytes || c->archive_age_ns)
+		(void)keep_limits(retention, NULL, c->archive_bytes, c->archive_age_ns, &some);
 	return some;
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "log.h"
 #include "writer.h"
 
 struct retention {
@@ -30,7 +31,8 @@ struct retention {
 	uint64_t blocked_since; /* since when readers delay deletion, CLOCK_MONOTONIC ns; 0 = none does */
 	uint64_t empty_since;	/* since when there has been no room and nothing to delete, CLOCK_MONOTONIC ns */
 	int64_t unread; /* the last capture of the kind `unread` that was tried by its age; 0 = begin with the oldest */
-	bool told_unread; /* the log says that captures waited for a verdict in vain */
+	struct log_limit failures; /* of lines that say that nothing can be deleted */
+	bool told_unread;	   /* the log says that captures waited for a verdict in vain */
 };
 
 /* Initialise RETENTION with the guests that the archive has. W and CONFIG are borrowed. */

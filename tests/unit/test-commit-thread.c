@@ -490,7 +490,8 @@ static void test_verdicts(void)
 		CHECK_EQ_INT(archive_writer_put_capture_stream(w.f.w, &range), 0);
 	}
 	CHECK_EQ_INT(archive_writer_commit(w.f.w), 0);
-	fixture_change_table(&w.f, "tails", "tails_by_capture", "UPDATE tails SET id = id + 1000 WHERE capture = 9");
+	fixture_change_table(&w.f, "capture_streams", "capture_streams_by_stream",
+			     "UPDATE capture_streams SET stream = 1000 WHERE capture = 9");
 	fixture_reopen(&w.f);
 	for (int i = 0; i < 2; i++) {
 		struct item *item = queue_item(w.queue, NULL, ITEM_JUDGE, 0, false);

@@ -1140,6 +1140,102 @@ static void test_entry_of_sibling(void)
 	}
 }
 
+/* Damage to the second row of the tail of capture 9, or to its entry. */
+static const struct tail_change {
+	const char *row;   /* changes the row alone, after ENTRY */
+	const char *entry; /* changes both; NULL = nothing */
+	bool is_lost;	   /* the row is not found again */
+} tail_changes[] = {
+	{"capture = 8", NULL, false},
+	{"capture = 10", NULL, false},
+	{"stream = 3", NULL, false},
+	{"sequence = sequence + (1 << 40)", NULL, false},
+	{"offset = offset + (1 << 10)", NULL, false},
+	{"id = id + (1 << 10)", NULL, false},
+	{"id = id + 1000", NULL, true},
+	{"capture = 9", "capture = 8", false},
+	{"capture = 9", "capture = 10", false},
+	{"stream = 1", "stream = 3", false},
+	{"sequence = 5", "sequence = 5 + (1 << 40)", false},
+	{"id = 2", "id = 2 + (1 << 10)", false},
+};
+
+static bool tail_damage(struct fixture *f, const struct tail_change *damage)
+{
+	const struct archive_capture capture = {.id = 10, .run = 1, .kind = "crash", .real = 5};
+	char sql[256];
+
+	if (!archive_make(f))
+		return false;
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+	if (damage->entry)
+		change(f, "PRAGMA foreign_keys = OFF; UPDATE tails SET %s WHERE id = 2", damage->entry);
+	snprintf(sql, sizeof(sql), "UPDATE tails SET %s WHERE packet_bytes = 9000 AND id <> 1", damage->row);
+	fixture_change_table(f, "tails", "tails_by_capture", sql);
+	fixture_reopen(f);
+	return true;
+}
+
+/* Damage in a tail, or in its index, neither stops the deletion of old captures nor a start, and a tail that is whole is served. */
+static void test_tails(void)
+{
+	enum { ENFORCE, DELETE, REPAIR, RESUME, WAYS };
+
+	for (size_t i = 0; i < WAYS * ARRAY_SIZE(tail_changes); i++) {
+		const struct tail_change *damage = &tail_changes[i / WAYS];
+		CLEANUP(reader_freep) struct reader *r = NULL;
+		static uint8_t out[ARCHIVE_PIECE_MAX];
+		struct archive_resume at;
+		struct reader_piece piece;
+		bool damaged, more;
+		struct fixture f;
+
+		if (!tail_damage(&f, damage) || !CHECK_EQ_INT(reader_new(&r, f.state), 0))
+			return;
+		if (i % WAYS == DELETE)
+			CHECK_EQ_INT(archive_writer_delete_capture(f.w, 9), 0);
+		if (i % WAYS == RESUME)
+			CHECK_EQ_INT(archive_writer_resume(f.w, take, &at), 0);
+		if (i % WAYS == REPAIR || i % WAYS == RESUME)
+			CHECK_EQ_INT(archive_writer_repair(f.w, 1, 5, 9, &damaged), 0);
+		/* An entry at another place is found at a start. */
+		if (i % WAYS == RESUME) {
+			CHECK_EQ_INT(reader_piece(r, TAIL, 4, 830, 0, PIECE_DECODED, out, &piece), 0);
+			CHECK_EQ_INT(reader_piece(r, TAIL, 5, 30, 0, PIECE_DECODED, out, &piece),
+				     damage->is_lost ? ARCHIVE_E_ABSENT : 0);
+			CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), damage->is_lost);
+		}
+		for (int64_t capture = 9; i % WAYS == RESUME && capture < 11; capture++)
+			CHECK_EQ_INT(archive_writer_delete_capture(f.w, capture), 0);
+		CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 0, 6, 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 0);
+		fixture_reopen(&f);
+		CHECK_EQ_INT(archive_writer_resume(f.w, take, &at), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails INDEXED BY tails_by_capture"), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails NOT INDEXED"), damage->is_lost);
+		r = reader_free(r);
+		fixture_deinit(&f);
+	}
+}
+
+/* A range whose column was damaged is written again from the list of its capture before its tail would be taken for an unfinished one. */
+static void test_tail_of_range(void)
+{
+	struct archive_resume at;
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	change(&f, "PRAGMA foreign_keys = OFF; UPDATE capture_streams SET stream = 1025");
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_resume(f.w, take, &at), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM capture_streams WHERE stream = 1"), 1);
+	fixture_deinit(&f);
+}
+
 /* Stamps of a damaged capture that contradict those beside it neither delete it early, nor keep it and those behind it for ever. */
 static void test_stamps(void)
 {
@@ -1539,6 +1635,8 @@ int main(void)
 	CHECK_RUN(test_rows_of_runs);
 	CHECK_RUN(test_entries);
 	CHECK_RUN(test_columns);
+	CHECK_RUN(test_tails);
+	CHECK_RUN(test_tail_of_range);
 	CHECK_RUN(test_entry_of_sibling);
 	CHECK_RUN(test_no_entry);
 	CHECK_RUN(test_stamps);

@@ -361,10 +361,57 @@ static void test_hold(void)
 	disk_deinit(&d);
 }
 
+/* The file is damaged where a guest's oldest capture is. The log says that it cannot be deleted, and the limits of the other guests hold. */
+static void test_damaged_guest(void)
+{
+	const struct archive_capture capture = {.id = 1, .run = 1, .kind = "crash", .real = 5};
+	const struct archive_capture_stream range = {1, 1, 1, 1, 30, 0};
+	static const uint8_t data[2000];
+	const struct archive_piece tail = {
+		.stream = 1, .sequence = 1, .offset = 30, .length = sizeof(data), .packet_bytes = 9000, .data = data};
+	struct config config = {0};
+	char path[128], error[256];
+	FILE *file;
+	struct retention retention;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
+	CHECK_EQ_INT(fixture_put(&f, 2, "db", "ended", 2), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 2, 1, CONTENT, 1000), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_tail(f.w, 1, &tail), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	fixture_change_table(&f, "capture_streams", "capture_streams_by_stream",
+			     "UPDATE capture_streams SET stream = 9");
+	fixture_reopen(&f);
+	snprintf(path, sizeof(path), "%s/mprofd.conf", f.state);
+	file = fopen(path, "w");
+	fputs("[policy]\nbytes = 1000\n", file);
+	fclose(file);
+	CHECK_EQ_INT(config_load(&config, path, error, sizeof(error)), 0);
+	retention_init(&retention, f.w, &config);
+	retention_add_guest(&retention, "web");
+	retention_add_guest(&retention, "db");
+	retention_run(&retention);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
+	CHECK_EQ_UINT(retention.failures.in_window, 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 0);
+	retention_deinit(&retention);
+	config_deinit(&config);
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	char probe[] = "/tmp/mprof-test-XXXXXX";
-	bool may = mkdtemp(probe) && fixture_mount(probe);
+	bool may;
+
+	CHECK_RUN(test_damaged_guest);
+	may = mkdtemp(probe) && fixture_mount(probe);
 
 	if (may)
 		umount(probe);

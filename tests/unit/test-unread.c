@@ -310,7 +310,8 @@ static void test_damaged_file(void)
 	if (!begin(&f, "ended"))
 		return;
 	CHECK_EQ_INT(put_capture(&f, 10, 5, 5, 5, ARCHIVE_UNREAD), 0);
-	fixture_change_table(&f, "tails", "tails_by_capture", "UPDATE tails SET id = id + 1000 WHERE capture = 9");
+	fixture_change_table(&f, "capture_streams", "capture_streams_by_stream",
+			     "UPDATE capture_streams SET stream = 1000 WHERE capture = 9");
 	fixture_reopen(&f);
 	CHECK_EQ_INT(archive_writer_judge(f.w, 9, false), -EBADMSG);
 	CHECK_EQ_INT(packets(&f), 0x3f);
