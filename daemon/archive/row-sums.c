@@ -244,29 +244,8 @@ static int mark_captures(struct archive_writer *w, const char *query)
 }
 
 /*
- * Run T's statements, and set *N to the number of rows that they found. The indexes still have what the damaged columns were
- * before. While the schema is writable, SQLite goes on if it does not find the entry that a statement replaces. The
- * indexes are then made anew; that fails only if a damaged number of a stream is that of another one.
- */
-static int run_declaration(sqlite3 *db, const struct table *t, int64_t *n)
-{
-	int r = database_error(db, sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL));
-
-	if (r == 0 && t->run)
-		r = database_run(db, t->run);
-	if (r == 0)
-		r = database_run(db, t->declare);
-	*n = sqlite3_changes(db);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
-	if (r != 0)
-		return r;
-	r = database_run_made(db, sqlite3_mprintf("REINDEX main.%s", t->name));
-	return r == ARCHIVE_E_ABSENT ? 0 : r;
-}
-
-/*
  * The stamps of a damaged capture may be wrong, and by them it is deleted. Captures are made one after the other. So it is not older than the one
- * before it, or than its run, nor newer than the one behind it, or than now. Stamps that say so become those of the one behind it, or the current
+ * before it, or than its run if that is undamaged, nor newer than the one behind it, or than now. Stamps that say so become those of the one behind it, or the current
  * ones: no false stamp deletes a capture early, or keeps it and all behind it for ever.
  */
 static int bound_stamps(struct archive_writer *w)
@@ -283,10 +262,35 @@ static int bound_stamps(struct archive_writer *w)
 					"BETWEEN "
 					"coalesce(" BEFORE(
 						"age_at(mono, real)") ", (SELECT age_at_real(began_real) - %lld "
-								      "FROM runs WHERE id = captures.run), 0) AND "
+								      "FROM runs WHERE id = captures.run AND checksum "
+								      "IS row_checksum(" RUNS_SUMMED ")), 0) AND "
 								      "coalesce(" BEHIND(
 									      "age_at(mono, real)") ", %lld);",
 			(long long)now.real, (long long)now.mono, (long long)SLACK_NS, (long long)age));
+}
+
+/*
+ * Run T's statements, and set *N to the number of rows that they found. The indexes still have what the damaged columns were
+ * before. While the schema is writable, SQLite goes on if it does not find the entry that a statement replaces. The
+ * indexes are then made anew; that fails only if a damaged number of a stream is that of another one.
+ */
+static int run_declaration(struct archive_writer *w, const struct table *t, int64_t *n)
+{
+	sqlite3 *db = w->store.db;
+	int r = database_error(db, sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL));
+
+	if (r == 0 && t->run)
+		r = database_run(db, t->run);
+	if (r == 0 && strcmp(t->name, "captures") == 0)
+		r = bound_stamps(w);
+	if (r == 0)
+		r = database_run(db, t->declare);
+	*n = sqlite3_changes(db);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
+	if (r != 0)
+		return r;
+	r = database_run_made(db, sqlite3_mprintf("REINDEX main.%s", t->name));
+	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
 /* Declare the rows of T in temp.damaged, and set *N to their number: a row whose identifier was damaged is not found by it. */
@@ -294,10 +298,8 @@ static int declare(struct archive_writer *w, const struct table *t, int64_t *n)
 {
 	int r = t->lacking ? mark_captures(w, t->lacking) : 0;
 
-	if (r == 0 && strcmp(t->name, "captures") == 0)
-		r = bound_stamps(w);
 	if (r == 0)
-		r = run_declaration(w->store.db, t, n);
+		r = run_declaration(w, t, n);
 	return r ? r
 		 : database_run_made(w->store.db, sqlite3_mprintf("UPDATE %s SET checksum = row_checksum(%s) WHERE id "
 								  "IN (SELECT id FROM temp.damaged);",

@@ -1279,6 +1279,31 @@ static void test_stamps(void)
 	}
 }
 
+/* The run of the oldest capture was damaged, and a younger run does not bound its stamp, which is right. */
+static void test_stamp_of_run(void)
+{
+	const struct archive_run run = {.id = 2,
+					.source = "dir",
+					.key = "k",
+					.name = "db",
+					.domid = -1,
+					.state = "ended",
+					.began_real = clock_real()};
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_run(f.w, &run), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	change(&f, "UPDATE captures SET run = 2 WHERE id = 9");
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT run FROM captures WHERE id = 9"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT real FROM captures WHERE id = 9"), 5);
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
 /* Before a capture is deleted for its age, its row is checked: the stamp may be what is damaged. */
 static void test_stamp_before_deletion(void)
 {
@@ -1640,6 +1665,7 @@ int main(void)
 	CHECK_RUN(test_entry_of_sibling);
 	CHECK_RUN(test_no_entry);
 	CHECK_RUN(test_stamps);
+	CHECK_RUN(test_stamp_of_run);
 	CHECK_RUN(test_stamp_before_deletion);
 	CHECK_RUN(test_kinds);
 	CHECK_RUN(test_forgotten);
