@@ -11,6 +11,7 @@
 
 #include "demangle.h"
 #include "directory.h"
+#include "memory-stream.h"
 #include "unwind.h"
 
 #define MODULES	   ".modules" /* file in the directory of the rings */
@@ -70,8 +71,10 @@ static void report_elsewhere(struct symbols *s)
 	}
 	if (map)
 		fclose(map);
-	if (!named || fclose(named) != 0)
+	if (!named || !memory_stream_close(named, &text)) {
+		free(text);
 		return;
+	}
 	map = bytes ? fmemopen(text, bytes, "r") : NULL;
 	if (map) {
 		dwfl_linux_proc_maps_report(s->dwfl, map);

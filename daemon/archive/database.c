@@ -33,6 +33,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "database.h"
+#include "memory-stream.h"
 #include "regular.h"
 #include "space.h"
 
@@ -142,7 +143,7 @@ static int migrate_all(sqlite3 *db, const char *const *const *migrations, int fi
 		for (const char *const *line = migrations[number - 1]; *line; line++)
 			fputs(*line, f);
 	fprintf(f, "PRAGMA user_version = %d;\nCOMMIT;\n", last);
-	if (fclose(f) != 0)
+	if (!memory_stream_close(f, &sql))
 		return -ENOMEM;
 	rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
 	/* The migrations are right for their version: a statement that fails finds the tables of another one. */

@@ -15,6 +15,7 @@
 
 #include "array.h"
 #include "clock.h"
+#include "memory-stream.h"
 #include "row-sum.h"
 #include "writer-state.h"
 
@@ -152,7 +153,7 @@ static char *of_old_row(const char *columns)
 		fprintf(f, "OLD.%.*s%s", (int)length, at, at[length] ? ", " : "");
 		at += length + strspn(at + length, ", ");
 	}
-	if (fclose(f) != 0) {
+	if (!memory_stream_close(f, &text)) {
 		free(text);
 		return NULL;
 	}

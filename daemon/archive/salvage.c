@@ -21,6 +21,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "database.h"
+#include "memory-stream.h"
 
 #define PROBES	     4096u
 #define BATCH	     1000u	 /* rows in one transaction */
@@ -124,7 +125,7 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 	for (int i = 0; i < n; i++)
 		fprintf(f, "%s?%d", i ? ", " : "", i + 1);
 	fputs(")", f);
-	if (fclose(f) != 0)
+	if (!memory_stream_close(f, &sql))
 		return -ENOMEM;
 	return database_error(c->to, sqlite3_prepare_v2(c->to, sql, -1, &c->insert, NULL));
 }

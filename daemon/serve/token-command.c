@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "fleet-tokens.h"
 #include "log.h"
+#include "memory-stream.h"
 #include "quantity.h"
 #include "token-command.h"
 #include "tokens.h"
@@ -63,7 +64,7 @@ static struct scopes *parse_scopes(const struct token_command *c)
 
 	for (size_t i = 0; joined && i < c->n_scopes; i++)
 		fprintf(joined, "%s;", c->scopes[i]);
-	if (joined && fclose(joined) == 0)
+	if (joined && memory_stream_close(joined, &text))
 		scopes = scopes_parse(text, sentence, sizeof(sentence));
 	if (!scopes)
 		fail(2, sentence);

@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "ctl.h"
 #include "json.h"
+#include "memory-stream.h"
 #include "table.h"
 
 #define PIECE 512u
@@ -89,7 +90,7 @@ char *json_text(const json_t *json, size_t flags)
 		return NULL;
 	whole = json_put(json, f, flags);
 	whole &= !ferror(f); /* jansson 2.14 takes no notice of a key that is not written */
-	if (fclose(f) == 0 && whole)
+	if (memory_stream_close(f, &text) && whole)
 		return text;
 	free(text);
 	return NULL;

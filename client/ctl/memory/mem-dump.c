@@ -17,6 +17,7 @@
 #include "mem-formats.h"
 #include "mem-input.h"
 #include "mem.h"
+#include "memory-stream.h"
 #include "options.h"
 #include "output-writer.h"
 
@@ -95,7 +96,7 @@ static bool place_make(struct mem_place *place, const struct mprof_mem *m, const
 		fprintf(out, " %c%" PRId64, code->explained ? '$' : '?', number_of(code->code));
 	for (uint32_t i = 0; i < code->locations; i++)
 		put_location(out, m, mprof_mem_location(m, code->first_location + i), raw);
-	if (fclose(out) == 0)
+	if (memory_stream_close(out, &place->text))
 		return true;
 	free(place->text);
 	place->text = NULL;

@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "http.h"
 #include "json.h"
+#include "memory-stream.h"
 #include "options.h"
 #include "table.h"
 #include "token-file.h"
@@ -161,8 +162,7 @@ static void add_globs(struct table *t, const json_t *array)
 
 		fprintf(f, "%s%s", i ? " " : "", value ? value : "?");
 	}
-	fclose(f);
-	table_add(t, text);
+	table_add(t, memory_stream_close(f, &text) ? text : "?");
 }
 
 static int print_list(const json_t *tokens, struct wall_zone *zone)

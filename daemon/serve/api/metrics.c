@@ -11,6 +11,7 @@
 
 #include "embedded.h"
 #include "http-server.h"
+#include "memory-stream.h"
 #include "metrics.h"
 #include "notice.h"
 #include "readings.h"
@@ -275,7 +276,8 @@ enum outcome metrics_respond(struct exchange *x, const char *text)
 		fputs(text, out);
 	else
 		put_classic(out, text);
-	if (fclose(out) != 0 || !(response = MHD_create_response_from_buffer(bytes, body, MHD_RESPMEM_MUST_FREE))) {
+	if (!memory_stream_close(out, &body) ||
+	    !(response = MHD_create_response_from_buffer(bytes, body, MHD_RESPMEM_MUST_FREE))) {
 		free(body);
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
@@ -318,7 +320,7 @@ enum outcome get_metrics(struct exchange *x)
 	if (x->answer.arrived && x->answer.ok && x->answer.text)
 		put_text(out, x->answer.text);
 	fputs("# EOF\n", out);
-	if (fclose(out) != 0)
+	if (!memory_stream_close(out, &text))
 		return exchange_reader_problem(x, -ENOMEM, "");
 	return metrics_respond(x, text);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "memory-stream.h"
 #include "row-json.h"
 #include "scopes-json.h"
 
@@ -68,7 +69,7 @@ struct scopes *scopes_of_json(const json_t *object, char *sentence, size_t size)
 	FILE *stream = open_memstream(&text, &bytes);
 	bool good = stream && put_scopes(stream, object);
 
-	if (!stream || fclose(stream) != 0) {
+	if (!stream || !memory_stream_close(stream, &text)) {
 		snprintf(sentence, size, "no memory left to read the scopes");
 		return NULL;
 	}

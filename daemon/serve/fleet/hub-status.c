@@ -6,6 +6,7 @@
 #include "fleet-feed.h"
 #include "fleet.h"
 #include "hub-routes.h"
+#include "memory-stream.h"
 #include "metrics.h"
 #include "question.h"
 
@@ -62,7 +63,7 @@ enum outcome hub_get_metrics(struct exchange *x)
 	metrics_put(out, "mprofd_hub_events", "counter", "Changes of captures that were read from the database.",
 		    feed_newest(fleet->feed));
 	fputs("# EOF\n", out);
-	if (fclose(out) != 0)
+	if (!memory_stream_close(out, &text))
 		return exchange_reader_problem(x, -ENOMEM, "");
 	return metrics_respond(x, text);
 }

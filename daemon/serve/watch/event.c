@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "event.h"
+#include "memory-stream.h"
 
 #define DUMP (JSON_COMPACT | JSON_ENSURE_ASCII)
 
@@ -77,7 +78,7 @@ static int put_text(struct event *e, const struct event_draft *d, const char *id
 	if (text) {
 		fprintf(text, "%s\n\n", d->close);
 		rc = ferror(text) ? -ENOMEM : rc;
-		rc = fclose(text) != 0 ? -ENOMEM : rc;
+		rc = memory_stream_close(text, &e->text) ? rc : -ENOMEM;
 	}
 	e->cost += sizeof(*e) + e->bytes;
 	return rc;
@@ -157,7 +158,7 @@ static void put_tail(const struct event *e, FILE *text)
 static char *finish(FILE *text, bool failed, char **made)
 {
 	failed |= ferror(text) != 0;
-	failed |= fclose(text) != 0;
+	failed |= !memory_stream_close(text, made);
 	if (!failed)
 		return *made;
 	free(*made);
