@@ -310,11 +310,20 @@ export class Host {
 
 let browser = null;
 
-/*
- * A test ends before code of WebAssembly that was compiled a second time, for speed, would repay that: a quarter of the
- * processor time of most tests.
+const chromiumOptions = [
+	"--no-sandbox",
+	"--force-color-profile=srgb",
+	"--font-render-hinting=none",
+	"--disable-lcd-text",
+];
+
+/**
+ * Compile WebAssembly once, not a second time for speed, in the browser that run() starts. A test ends before that would
+ * repay: it is a quarter of the processor time of most tests. A measurement does not call this.
  */
-const COMPILE_ONCE = "--js-flags=--liftoff-only --wasm-lazy-compilation";
+export function compileOnce() {
+	chromiumOptions.push("--js-flags=--liftoff-only --wasm-lazy-compilation");
+}
 
 class Test {
 	constructor(name) {
@@ -443,13 +452,7 @@ export async function run({name, run: body, timeout = TIMEOUT}) {
 
 	browser ??= await chromium.launch({
 		executablePath: process.env.MPROF_CHROMIUM ?? CHROMIUM.find(existsSync),
-		args: [
-			"--no-sandbox",
-			"--force-color-profile=srgb",
-			"--font-render-hinting=none",
-			"--disable-lcd-text",
-			COMPILE_ONCE,
-		],
+		args: chromiumOptions,
 		env: {...process.env, FONTCONFIG_FILE: path.join(TOP, "tests/browser/fonts.conf")},
 	});
 	try {

@@ -22,8 +22,9 @@ if (!results) {
 }
 process.env.MPROF_BUILD = path.resolve(build);
 process.env.MPROF_BROWSER = path.resolve(modules);
-const {tests, run, close} = await import("./harness.mjs");
+const {tests, run, close, compileOnce} = await import("./harness.mjs");
 
+compileOnce();
 const counts = {passed: 0, failed: 0, skipped: 0};
 
 function report(verdict, name, reason) {
