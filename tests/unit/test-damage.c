@@ -760,6 +760,42 @@ static void test_cut_packets(void)
 	}
 }
 
+/*
+ * A capture ends before the first byte of a packet, whose first bytes were archived before the capture. If that packet is lost, the capture
+ * lacks nothing: the loss is declared once.
+ */
+static void test_end_before_packet(void)
+{
+	const struct archive_capture capture = {.id = 9, .run = 1, .kind = "manual", .real = 5};
+	const struct archive_capture_stream range = {9, 1, 3, 4, 30, 0};
+	const struct reader_source source = {.stream = 1, .capture = 9};
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_stream_check check;
+	bool damaged;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 3, 5030, 1000), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 4, 30, 500, 0, true, 2000), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT reached FROM capture_streams"), 30);
+	change(&f, "UPDATE chunks SET data = zeroblob(length(data)) WHERE sequence = 4");
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE after_sequence = 4 AND after_offset = 30"), 1);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 9, &damaged), 0);
+	CHECK(!damaged);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT damaged_packets FROM streams"), 1);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_check(r, source, &check), 0);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
 static int count_gap(void *context, const struct archive_gap *gap)
 {
 	(void)gap;
@@ -1656,6 +1692,7 @@ int main(void)
 	CHECK_RUN(test_resume_without_texts);
 	CHECK_RUN(test_rows);
 	CHECK_RUN(test_cut_packets);
+	CHECK_RUN(test_end_before_packet);
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
 	CHECK_RUN(test_entries);
