@@ -401,7 +401,13 @@ static int check_rest(struct packet_walk *w)
 	if (!w->check.known || before < w->check.oldest)
 		return 0;
 	rc = reader_gaps(w->reader, source.stream, before, before, GAPS_MOST, see_gap, &any);
-	return rc == 0 && !any ? reader_note_damage(w->reader, source, before) : rc;
+	if (rc != 0 || any)
+		return rc;
+	/* The packet may have been deleted with its gap since CHECK was read. */
+	rc = reader_check(w->reader, (struct reader_source){.stream = source.stream}, &w->check);
+	if (rc != 0 || !w->check.known || before < w->check.oldest)
+		return rc;
+	return reader_note_damage(w->reader, source, before);
 }
 
 /*

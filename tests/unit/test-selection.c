@@ -182,6 +182,45 @@ static void test_tail_with_a_hole(void)
 	served_deinit(&s);
 }
 
+/* A limit deletes a packet, of which a part was archived, and the gap that declares its rest, after the packet was read: that is no damage. */
+static void test_deleted_meanwhile(void)
+{
+	const uint32_t end = 30 + PACKET * EVENT;
+	const struct archive_gap gap = {.stream = STREAM,
+					.kind = "lost",
+					.reason = "queue",
+					.after_sequence = 1,
+					.after_offset = end,
+					.next_sequence = 2,
+					.packets = 1};
+	struct selection selection;
+	struct packet_walk w;
+	struct packet_view v;
+	struct served s;
+	bool have, more;
+
+	if (!served_init(&s, 1))
+		return;
+	append(&s.f, 1, 30, PACKET, 0);
+	CHECK_EQ_INT(archive_writer_begin(s.f.w), 0);
+	CHECK_EQ_INT(archive_writer_gap(s.f.w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(s.f.w), 0);
+	for (unsigned i = 2; i < 5; i++)
+		append(&s.f, i, 30, PACKET, ARCHIVE_CHUNK_LAST);
+	selection = all(&s, 0);
+	packet_walk_init(&w, s.reader, &s.scratch, &selection);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0);
+	CHECK_EQ_UINT(v.sequence, 1);
+	CHECK_EQ_INT(archive_writer_enforce(s.f.w, "web", 1, 0, 2, &more), 0);
+	CHECK_EQ_INT(fixture_number(&s.f, "SELECT min(sequence) FROM chunks"), 2);
+	CHECK_EQ_INT(fixture_number(&s.f, "SELECT count(*) FROM gaps"), 0);
+	CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0);
+	CHECK(have);
+	CHECK_EQ_UINT(v.sequence, 2);
+	served_deinit(&s);
+}
+
 /* A text that has no end within the largest window is no event. */
 static void test_tail_without_an_end(void)
 {
@@ -629,6 +668,7 @@ int main(void)
 	CHECK_RUN(test_tail_joined);
 	CHECK_RUN(test_rate);
 	CHECK_RUN(test_tail_with_a_hole);
+	CHECK_RUN(test_deleted_meanwhile);
 	CHECK_RUN(test_tail_without_an_end);
 	CHECK_RUN(test_tail_is_verified_once);
 	CHECK_RUN(test_seek_into_a_verified_tail);
