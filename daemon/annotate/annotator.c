@@ -91,7 +91,7 @@ static int take(struct annotator *a, struct taken *t)
 	int r;
 
 	postgres_add_text(&params, VERSION);
-	postgres_add_number(&params, LEASE_S + 2 * (int64_t)a->options->limits.seconds);
+	postgres_add_number(&params, LEASE_S + (int64_t)a->options->limits.wall_seconds);
 	r = postgres_call(a->p, sql, &params, &t->rows);
 	if (r == 0 && postgres_count(t->rows))
 		t->key = (struct capture_key){postgres_text(t->rows, 0, 0), postgres_text(t->rows, 0, 1),

@@ -41,6 +41,7 @@ static bool take_values(const struct program_options *options, struct annotator_
 		return false;
 	}
 	a->limits.seconds = (unsigned)n;
+	a->limits.wall_seconds = 2 * a->limits.seconds;
 	return true;
 }
 

@@ -19,7 +19,7 @@
 #include "clock.h"
 #include "sandbox.h"
 
-#define EXIT_LOCK   3 /* the reader could not lock itself */
+#define EXIT_LOCK   3 /* the reader could not begin, or not lock itself */
 #define PATIENCE_MS 20u
 #define NICE	    10
 
@@ -83,8 +83,10 @@ static void tell_end(int status, bool late, const struct reader_limits *limits, 
 	char *to = result->failure;
 	size_t size = sizeof(result->failure);
 
-	if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
-		snprintf(to, size, "reading it took longer than %u s", limits->seconds);
+	if (late)
+		snprintf(to, size, "its reader gave no answer within %u s", limits->wall_seconds);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		snprintf(to, size, "reading it took longer than %u s of processor time", limits->seconds);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
 		snprintf(to, size, "its reader made a system call that is forbidden to it");
 	else if (WIFSIGNALED(status))
@@ -125,7 +127,9 @@ int reader_process_end(struct reader_process *process, const struct reader_limit
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOCK)
 		return -EPERM;
 	if (late || !reader_process_answered(answer, bytes, result)) {
-		process->was_killed = ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+		/* A reader cannot close its pipe, so it was ending if the pipe has ended, however long that took. */
+		process->was_killed =
+			late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && bytes < READER_ANSWER_MAX);
 		tell_end(status, late, limits, result);
 	}
 	return 0;
@@ -163,6 +167,6 @@ int reader_process_run(int in, const struct reader_limits *limits, struct readin
 
 	if (r < 0)
 		return r;
-	bytes = take_answer(process.out, clock_mono() + 2 * limits->seconds * NS_PER_S, answer, sizeof(answer), &late);
+	bytes = take_answer(process.out, clock_mono() + limits->wall_seconds * NS_PER_S, answer, sizeof(answer), &late);
 	return reader_process_end(&process, limits, late, answer, bytes, result);
 }

@@ -10,8 +10,9 @@
 #include "reading.h"
 
 struct reader_limits {
-	uint64_t memory;  /* bytes of address space */
-	unsigned seconds; /* of processor time, and twice as long by the clock */
+	uint64_t memory;       /* bytes of address space */
+	unsigned seconds;      /* of processor time */
+	unsigned wall_seconds; /* by the clock: a machine that is busy needs more of them */
 };
 
 /* Longest answer of a reader, with the room to see that one is longer. */
@@ -27,7 +28,10 @@ int reader_process_run(int in, const struct reader_limits *limits, struct readin
 struct reader_process {
 	pid_t pid; /* 0 = there is no process */
 	int out;   /* its answer comes here; owned */
-	/* After reader_process_end(): something else has killed it, as a machine without memory does, which says nothing of the capture. */
+	/*
+	 * After reader_process_end(): its time by the clock was over, or something else has killed it, as a machine without memory does. This
+	 * says nothing of the capture.
+	 */
 	bool was_killed;
 };
 /*
@@ -36,9 +40,9 @@ struct reader_process {
  */
 int reader_process_begin(int in, const struct reader_limits *limits, struct reader_process *process);
 /*
- * End PROCESS, if it runs yet, and take its answer, BYTES bytes at ANSWER; LATE: its time was over. Fill
- * *RESULT, which is empty: if there is no good answer, with the failure. Return 0; or -EPERM if the process
- * could not lock itself, which says nothing of the capture.
+ * End PROCESS, if it runs yet, and take its answer, BYTES bytes at ANSWER; LATE: its time by the clock was over. Else its
+ * pipe has ended, or ANSWER is full. Fill *RESULT, which is empty: if there is no good answer, with the failure. Return 0;
+ * or -EPERM if the process says that it could not begin or lock itself, which says nothing of the capture.
  */
 int reader_process_end(struct reader_process *process, const struct reader_limits *limits, bool late,
 		       const uint8_t *answer, size_t bytes, struct reading_result *result);

@@ -286,7 +286,7 @@ class Failures(Case):
         """A reader that does not come to its end is killed, and the capture is marked."""
         host = self.host()
         number, _ = self.reading(host, self.start("--seconds", "1"))
-        self.assertEqual(self.annotated((host, number))[0][3], "reading it took longer than 1 s")
+        self.assertEqual(self.annotated((host, number))[0][3], "its reader gave no answer within 2 s")
 
     def test_killed(self):
         """An annotator that is killed while it reads leaves the capture to the next one, which finds it once."""

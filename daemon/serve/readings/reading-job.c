@@ -12,9 +12,8 @@
 #include "clock.h"
 #include "quantity.h"
 
-#define STEP_NS	    (2 * NS_PER_MS)
-#define DEADLINE_NS (60 * NS_PER_S) /* a reader has its limit of processor time beside this */
-#define LIMITS	    ((struct reader_limits){.memory = GIB, .seconds = 15})
+#define STEP_NS (2 * NS_PER_MS)
+#define LIMITS	((struct reader_limits){.memory = GIB, .seconds = 15, .wall_seconds = 60})
 
 int reading_job_open(struct reading_job *j, sd_event *event, struct reader *reader, struct scratch *scratch,
 		     int64_t capture, reading_job_ended *ended, void *context)
@@ -139,7 +138,7 @@ static int begin_process(struct reading_job *j)
 	if (rc >= 0)
 		rc = timer_open(&j->deadline, j->event, 100 * NS_PER_MS, on_deadline, j);
 	if (rc >= 0)
-		timer_set_in(&j->deadline, DEADLINE_NS);
+		timer_set_in(&j->deadline, LIMITS.wall_seconds * NS_PER_S);
 	return rc < 0 ? rc : 0;
 }
 

@@ -16,11 +16,11 @@
 /* How a job's process has ended. */
 struct reading_job_end {
 	uint64_t ns; /* since reading_job_open() */
-	int rc;	     /* 0; or -EPERM: the process could not lock itself, which says nothing of the capture */
+	int rc;	     /* 0; or -EPERM: the process could not begin or lock itself, which says nothing of the capture */
 	struct reading_result *result; /* borrowed; with a failure if there is no good answer */
 	bool whole;		       /* the process had the whole capture */
 	bool lasts;		       /* the answer is the process's own, so the next one would be the same */
-	bool was_killed; /* there is no answer, as something else has killed the process (reader-process.h) */
+	bool was_killed; /* there is no answer, as the process was late, or something else has killed it (reader-process.h) */
 };
 /* Called once, when the process has ended. It must close the job. */
 typedef void reading_job_ended(void *context, const struct reading_job_end *end);

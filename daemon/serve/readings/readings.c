@@ -45,7 +45,7 @@ struct again {
 	struct named name; /* the capture is 0 if the place is free */
 	uint64_t at;	   /* not before this, CLOCK_MONOTONIC ns */
 	uint64_t delay;	   /* ns */
-	unsigned ends;	   /* readers that gave no answer, and that nothing else has killed */
+	unsigned ends;	   /* readers that gave no answer, were not late, and that nothing else has killed */
 };
 
 struct readings {
