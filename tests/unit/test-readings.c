@@ -4,8 +4,10 @@
  */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "archive-fixture.h"
 #include "reader-process.h"
@@ -19,7 +21,8 @@
 #define PACKET 4u /* events of a packet */
 #define END    (30 + PACKET * EVENT)
 
-static bool is_late; /* each timer is due at once */
+static bool is_late;	/* each timer is due at once */
+static bool cannot_run; /* execve() fails, as on a machine without memory */
 
 /* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
 /* They stand before those of the libraries. */
@@ -29,6 +32,12 @@ int sd_event_source_set_time(sd_event_source *source, uint64_t usec)
 
 	*(void **)&set = dlsym(RTLD_NEXT, "sd_event_source_set_time");
 	return set(source, is_late ? 0 : usec);
+}
+
+int execve(const char *path, char *const *args, char *const *environment)
+{
+	errno = ENOMEM;
+	return cannot_run ? -1 : (int)syscall(SYS_execve, path, args, environment);
 }
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
@@ -482,6 +491,31 @@ static void test_late(void)
 	served_deinit(&s);
 }
 
+/* A reader that could not begin says nothing of the next one: the capture is read later. */
+static void test_cannot_begin(void)
+{
+	const struct reading_result *found;
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	cannot_run = true;
+	CHECK(!readings_find(s.readings, 1, true));
+	while (!child() && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	cannot_run = false;
+	while (readings_counts(s.readings).waiting && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK(!readings_find(s.readings, 1, false));
+	CHECK_EQ_UINT(readings_counts(s.readings).failed, 0);
+	for (unsigned i = 0; !(found = readings_find(s.readings, 1, true)) && CHECK(i < 3000); i++)
+		CHECK(sd_event_run(s.event, 10000) >= 0);
+	CHECK(found && *found->sentence && !*found->failure);
+	CHECK_EQ_UINT(readings_counts(s.readings).read, 1);
+	served_deinit(&s);
+}
+
 /* A capture that was never read goes before one that is read again. */
 static void test_first_goes_first(void)
 {
@@ -635,6 +669,7 @@ int main(int argc, char **argv)
 	CHECK_RUN(test_killed_again);
 	CHECK_RUN(test_limited);
 	CHECK_RUN(test_late);
+	CHECK_RUN(test_cannot_begin);
 	CHECK_RUN(test_first_goes_first);
 	CHECK_RUN(test_damaged_later);
 	return check_done();

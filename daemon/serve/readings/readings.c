@@ -71,6 +71,7 @@ struct readings {
 	readings_notify *notify;
 	void *context;
 	struct log_limit limit;
+	bool told_unable; /* the log says that a reader could not begin */
 };
 
 /* ---- what is known ---- */
@@ -311,6 +312,7 @@ static void take_reading(struct readings *r, const struct reading_job_end *end)
 	bool again = false;
 
 	r->read += !*failure;
+	r->told_unable &= *failure != '\0';
 	if (*failure)
 		log_write_limited(&r->limit, LOG_LEVEL_WARNING, NULL, "A capture cannot be read: %s: capture=%lld",
 				  failure, (long long)r->now.capture);
@@ -335,17 +337,32 @@ static void end_job(struct readings *r)
 	work_on(r);
 }
 
+/*
+ * The process could not begin, or not lock itself. The machine may have lacked memory for a moment, so each capture is read again. Log this
+ * once, until a reader has read a capture.
+ */
+static void tell_unable(struct readings *r)
+{
+	if (!r->told_unable)
+		log_write_limited(
+			&r->limit, LOG_LEVEL_WARNING, NULL,
+			"A capture cannot be read now, and is tried again: its reader could not begin, or could not "
+			"lock "
+			"itself; if no capture is read, set reader = no in [http], or correct the limits of the unit: "
+			"capture=%lld",
+			(long long)r->now.capture);
+	r->told_unable = true;
+}
+
 /* The process has ended as END says. */
 static void take_end(void *context, const struct reading_job_end *end)
 {
 	struct readings *r = context;
 
 	r->ns += end->ns;
-	if (end->rc < 0) { /* this says nothing of the capture, and the next one would end so, too */
-		log_warning("No capture can be read: the reader could not lock itself; set reader = no in [http], or "
-			    "correct the limits of the unit");
-		r->runs = false;
-		r->n_queue = r->n_first = 0;
+	if (end->rc < 0) {
+		tell_unable(r);
+		read_again(r, &r->now);
 	} else {
 		r->failed += *end->result->failure != '\0';
 		if (end->whole)
