@@ -382,22 +382,28 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 	return 0;
 }
 
-void stream_declare_unseen(struct stream *stream)
+/* Declare that at least a part of a packet is lost behind the cursor. */
+static void declare_loss(struct stream *stream)
 {
-	const struct ring *ring = &stream->ring;
 	const struct archive_resume end = {
 		.stream = stream->id,
-		.sequence = ring->cursor.sequence,
-		.offset = ring->cursor.offset,
+		.sequence = stream->ring.cursor.sequence,
+		.offset = stream->ring.cursor.offset,
 	};
-	bool any = ring->writer.written || end.sequence || end.offset > MPROF_PACKET_HEADER_BYTES;
 
-	if (!stream->announced || ring->skipping || !any)
-		return;
 	ring_declare_owed(&stream->ring, &stream->sink);
 	stream_flush(stream);
 	if (guest_report_loss(stream->guest->shared, &end, "lapped"))
 		log_warning("%s: out of memory", stream->guest->name);
+}
+
+void stream_declare_unseen(struct stream *stream)
+{
+	const struct ring *ring = &stream->ring;
+	bool any = ring->writer.written || ring->cursor.sequence || ring->cursor.offset > MPROF_PACKET_HEADER_BYTES;
+
+	if (stream->announced && !ring->skipping && any)
+		declare_loss(stream);
 }
 
 void stream_detach(struct stream *stream)
@@ -532,10 +538,12 @@ static void capture_cut(struct stream *stream)
 
 /*
  * The ring of a dead guest was initialised again since its last poll. Its bytes are of another ring: end the capture at the cursor. The
- * source declares what was lost behind that. Return RING_E_RENEWED.
+ * source declares what was lost behind that, but not if the policy skips the ring: then only the capture misses it. Return RING_E_RENEWED.
  */
 static int capture_renewed(struct stream *stream)
 {
+	if (stream->announced && stream->guest->policy.mode != POLICY_CONTINUOUS)
+		declare_loss(stream);
 	range_queue(stream);
 	stream->capture.begun = false;
 	stream_capture_end(stream);

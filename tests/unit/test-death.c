@@ -57,6 +57,7 @@ struct host {
 	struct guest_shared shared;
 	struct config config;
 	struct queue *queue;
+	enum policy_mode mode; /* of each guest that begins */
 	uint64_t random;
 	struct past past[PAST];
 	size_t n_past;
@@ -119,8 +120,10 @@ static bool life_begin(struct life *life, struct host *host, uint32_t ring_bytes
 	const char *fault = "";
 
 	ring_make(life, ring_bytes);
-	return CHECK_EQ_INT(guest_init(&life->guest, &host->shared, &who, 0, patience), 0) &&
-	       CHECK_EQ_INT(stream_attach(&life->stream, &life->guest, 0, NULL, &life->memory.memory, ring_bytes, NULL,
+	if (!CHECK_EQ_INT(guest_init(&life->guest, &host->shared, &who, 0, patience), 0))
+		return false;
+	life->guest.policy.mode = host->mode;
+	return CHECK_EQ_INT(stream_attach(&life->stream, &life->guest, 0, NULL, &life->memory.memory, ring_bytes, NULL,
 					  false, &fault),
 			    0) &&
 	       CHECK_EQ_INT(guest_set_state(&life->guest, "running", NULL), 0);
@@ -482,9 +485,9 @@ static void test_newest_tail(void)
 
 /*
  * A guest initialises its ring again behind the packet PACKET, writes N bytes, and dies before the next poll. The capture ends where the
- * copy was, the rest is declared lost, and no byte of the other ring is taken for one of this ring.
+ * copy was, the rest is declared lost, and no byte of the other ring is taken for one of this ring. MODE is the guest's policy.
  */
-static void renewed(uint64_t packet, uint32_t n)
+static void renewed(enum policy_mode mode, uint64_t packet, uint32_t n)
 {
 	struct host host;
 	struct life life, other;
@@ -495,6 +498,7 @@ static void renewed(uint64_t packet, uint32_t n)
 
 	if (!fixture_init(&f) || !host_init(&host, 1, MIB, MIB, MIB))
 		return;
+	host.mode = mode;
 	life_begin(&life, &host, 32 * KIB, PATIENCE);
 	while (life.sequence < packet || life.used < 3 * KIB) {
 		life_write(&life, 1);
@@ -512,7 +516,7 @@ static void renewed(uint64_t packet, uint32_t n)
 	for (int i = 0; i < 5 && r != RING_E_RENEWED && !guest_capture_done(&life.guest); i++)
 		r = life_poll(&life);
 	if (!CHECK_EQ_INT(r, RING_E_RENEWED))
-		fprintf(stderr, "behind packet %llu, with %u bytes\n", (unsigned long long)packet, n);
+		fprintf(stderr, "policy %d, behind packet %llu, with %u bytes\n", mode, (unsigned long long)packet, n);
 	CHECK(guest_capture_done(&life.guest));
 	stream_declare_unseen(&life.stream);
 	CHECK_EQ_INT(guest_set_state(&life.guest, "ended", "crash"), 0);
@@ -538,9 +542,14 @@ static void renewed(uint64_t packet, uint32_t n)
 static void test_renewed(void)
 {
 	for (uint64_t packet = 0; packet < 6; packet++) {
-		renewed(packet, 1);
-		renewed(packet, KIB);
-		renewed(packet, 20 * KIB);
+		renewed(POLICY_CONTINUOUS, packet, 1);
+		renewed(POLICY_CONTINUOUS, packet, KIB);
+		renewed(POLICY_CONTINUOUS, packet, 20 * KIB);
+	}
+	for (uint64_t packet = 5; packet < 10; packet++) {
+		renewed(POLICY_ON_CRASH, packet, 1);
+		renewed(POLICY_ON_CRASH, packet, KIB);
+		renewed(POLICY_ON_CRASH, packet, 20 * KIB);
 	}
 }
 
