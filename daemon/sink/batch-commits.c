@@ -228,7 +228,7 @@ static int end_transaction(struct commit_thread *c, int r)
 /*
  * Delete the oldest recordings while a guest is above its quota, all guests together are above the
  * limit, or recordings are too old. A guest above its quota pays for itself first: the limit of all counts what is left then.
- * Add the number of deleted recordings to *N. Return 0 or an error.
+ * Recordings are deleted whole, so only new sums tell that. Add the number of deleted recordings to *N. Return 0 or an error.
  */
 static int delete_excess(struct commit_thread *t, unsigned *n)
 {
@@ -237,8 +237,13 @@ static int delete_excess(struct commit_thread *t, unsigned *n)
 	uint64_t before = age_before(memtraces_age(t->w), c->sink_age_ns);
 	int r = memtraces_sums(t->w, see_sum, &e);
 
-	if (r == 0 && e.guest)
+	if (r == 0 && e.guest) {
 		r = delete_until(t, e.guest, 0, e.over, DELETION_QUOTA, n);
+		free(e.guest);
+		e = (struct excess){.limit = c->sink_guest_bytes};
+		if (r == 0)
+			r = memtraces_sums(t->w, see_sum, &e);
+	}
 	free(e.guest);
 	if (r == 0 && c->sink_bytes && e.total - e.due > c->sink_bytes)
 		r = delete_until(t, NULL, 0, e.total - e.due - c->sink_bytes, DELETION_QUOTA, n);

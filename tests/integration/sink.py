@@ -399,6 +399,16 @@ class Quotas(Case):
         d.pass_time(5)
         self.assertEqual(d.rows("context"), [("oldest",), ("1",), ("2",), ("3",)])
 
+    def test_bytes_of_one_by_whole_recordings(self):
+        """A guest's quota deletes whole recordings, so more than its excess: the quota of all counts what is left."""
+        d = self.sink("bytes-per-guest = 1M\nbytes = 1900K")
+        self.record(d, "oldest", "127.1.0.1", 10)
+        self.record(d, "0", "127.1.0.2", 9)
+        self.record(d, "1", "127.1.0.2", 9)
+        d.wait(lambda: d.metric("deleted_total"))
+        d.pass_time(5)
+        self.assertEqual(d.rows("context"), [("oldest",), ("1",)])
+
     def test_bytes_of_a_guest_with_pinned(self):
         """A guest that is above its quota, and whose recordings are all pinned, keeps no other guest from its quota."""
         d = self.sink("bytes-per-guest = 1M")
