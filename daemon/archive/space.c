@@ -21,6 +21,7 @@
 
 #define RESERVE_NAME "reserve"
 #define VACUUM_BYTES ((uint64_t)256 << 16)
+#define READER_MS    60 /* a reader's transaction takes 50 ms at most */
 
 bool space_is_limited(void)
 {
@@ -125,6 +126,12 @@ int space_vacuum(struct store *s, uint64_t bytes, bool *more)
 	if (r < 0)
 		failure_note(&s->failure, s->db, sqlite3_extended_errcode(s->db), r);
 	return r;
+}
+
+bool space_is_held(struct store *s)
+{
+	wal_truncate(&s->wal, READER_MS);
+	return s->wal.is_held;
 }
 
 int space_give_back(struct store *s, uint64_t want, uint64_t *has)

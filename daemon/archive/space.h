@@ -42,6 +42,11 @@ int space_restore_reserve(struct store *s);
  */
 int space_vacuum(struct store *s, uint64_t bytes, bool *more);
 /*
+ * Truncate the write-ahead log, and wait some milliseconds for readers. Return whether a reader's transaction prevents that: until
+ * it ends, deletion wins no space, since the file cannot get shorter and the log grows. No transaction may be open.
+ */
+bool space_is_held(struct store *s);
+/*
  * Return unused pages to the file system until WANT bytes are free or no pages can be returned: a
  * reader's transaction may delay that for a moment. *HAS is the number of free bytes then. Return
  * as space_vacuum().

@@ -171,13 +171,17 @@ void wal_deinit(struct wal *w)
 /* Make a checkpoint in the calling thread. */
 static void checkpoint(struct wal *w, int mode, int wait_ms)
 {
+	int rc;
+
 	if (w->thread)
 		thread_wait(w->thread);
 	sqlite3_busy_timeout(w->db, wait_ms);
 	/* A checkpoint that fails leaves the WAL as it is, and the next one tries again. */
-	if (sqlite3_wal_checkpoint_v2(w->db, "main", mode, NULL, NULL) == SQLITE_OK &&
-	    mode == SQLITE_CHECKPOINT_TRUNCATE)
+	rc = sqlite3_wal_checkpoint_v2(w->db, "main", mode, NULL, NULL);
+	if (rc == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE)
 		w->bytes = 0;
+	if (mode == SQLITE_CHECKPOINT_TRUNCATE)
+		w->is_held = (rc & 0xff) == SQLITE_BUSY;
 	sqlite3_busy_timeout(w->db, BUSY_MS);
 }
 

@@ -18,6 +18,7 @@ struct wal {
 	uint64_t next_try;    /* size at which to make the next checkpoint */
 	uint64_t sent;	      /* the bytes before this one are on their way to the disk, or there */
 	int fd;		      /* the WAL, -1 = not open */
+	bool is_held;	      /* the last attempt to truncate the WAL failed, because a reader needs it */
 	struct wal_thread *thread; /* makes checkpoints, NULL until the first one */
 };
 

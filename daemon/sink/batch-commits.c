@@ -31,8 +31,7 @@
 #define VACUUM_BYTES   ((uint64_t)256 << 16)
 #define ENFORCE_NS     NS_PER_S
 #define RETRY_NS       NS_PER_S
-#define ROOM_STEPS     16u /* times per second that recordings are deleted for the disk, at most */
-#define DELETIONS_STEP 64u /* recordings that quotas delete per second, at most */
+#define DELETIONS_STEP 64u /* recordings that are deleted at once for a reason, at most */
 
 struct commit_thread {
 	struct memtraces *w;
@@ -43,7 +42,7 @@ struct commit_thread {
 	uint64_t enforced; /* last check of quotas, CLOCK_MONOTONIC ns */
 	uint64_t written;  /* begin of the last batch, CLOCK_MONOTONIC ns */
 	double rate;	   /* bytes per second, averaged over the last few batches */
-	bool purging;
+	bool purging;	   /* deleted recordings have space to give back; the thread goes on with that soon */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* LOCK protects the fields below. */
@@ -252,27 +251,6 @@ static int delete_excess(struct commit_thread *t, unsigned *n)
 	return r;
 }
 
-/*
- * Delete the pieces of deleted recordings, and return their space to the file system, until WANT
- * bytes are free. *HAS is the number of free bytes then. Return 0 or an error.
- */
-static int purge(struct commit_thread *c, uint64_t want, uint64_t *has)
-{
-	bool more = true, unused;
-	int r = space_free(memtraces_store(c->w), has);
-
-	while (r == 0 && more && *has < want) {
-		r = memtraces_begin(c->w);
-		if (r == 0)
-			r = end_transaction(c, memtraces_purge(c->w, PURGE_STEP, &more));
-		for (unused = true; r == 0 && unused;)
-			r = space_vacuum(memtraces_store(c->w), VACUUM_BYTES, &unused);
-		if (r == 0)
-			r = space_free(memtraces_store(c->w), has);
-	}
-	return r;
-}
-
 /* Count N recordings as deleted. */
 static void count_deleted(struct commit_thread *c, unsigned n)
 {
@@ -281,51 +259,106 @@ static void count_deleted(struct commit_thread *c, unsigned n)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Delete the oldest recordings, until BYTES or DELETIONS_STEP of them are deleted. Add their number to *N. Return 0 or an error. */
-static int delete_some(struct commit_thread *c, uint64_t bytes, unsigned *n)
+/* Delete PURGE_STEPS times PURGE_STEP pieces of deleted recordings at most. *MORE: there are more. Return 0 or an error. */
+static int purge(struct commit_thread *c, bool *more)
 {
 	int r = memtraces_begin(c->w);
 
+	*more = true;
+	for (unsigned i = 0; i < PURGE_STEPS && *more && r == 0; i++)
+		r = memtraces_purge(c->w, PURGE_STEP, more);
+	return end_transaction(c, r);
+}
+
+/*
+ * Delete some pieces of deleted recordings. If fewer than WANT bytes are free, or pieces were deleted before, too, return
+ * some unused pages to the file system. PURGING is whether another call has more to do. The work of a call is bounded,
+ * because batches and a stop wait for it. Return 0 or an error; ARCHIVE_E_BUSY if bytes are missing, and a reader's
+ * transaction keeps the file from getting shorter: each change would only make the write-ahead log longer.
+ */
+static int give_back(struct commit_thread *c, uint64_t want)
+{
+	struct store *store = memtraces_store(c->w);
+	bool pieces, pages = false, is_short;
+	uint64_t has;
+	int r = space_free(store, &has);
+
+	if (r != 0)
+		return r;
+	is_short = has < want;
+	if (is_short && space_is_held(store)) {
+		c->purging = false; /* look again in a second */
+		return ARCHIVE_E_BUSY;
+	}
+	r = purge(c, &pieces);
+	if (r == 0 && (c->purging || is_short))
+		r = space_vacuum(store, VACUUM_BYTES, &pages);
 	if (r == 0)
-		r = end_transaction(c, delete_until(c, NULL, 0, bytes, DELETION_DISK, n));
-	if (r == 0)
-		count_deleted(c, *n);
+		c->purging = pieces || (is_short && pages);
 	return r;
 }
 
 /*
- * For space_make() and space_delete_until(): delete the pieces of deleted recordings, and if that does not free WANT bytes,
- * delete more recordings.
+ * If fewer than WANT bytes are free, although deleted recordings have given back all their space, delete the oldest recordings,
+ * DELETIONS_STEP at most. *MORE is false if bytes are missing, and nothing is left to delete. Return as give_back().
  */
+static int keep_room(struct commit_thread *c, uint64_t want, bool *more)
+{
+	struct store *store = memtraces_store(c->w);
+	unsigned deleted = 0;
+	uint64_t has;
+	int r = space_free(store, &has);
+
+	*more = true;
+	if (r != 0 || c->purging || has >= want)
+		return r;
+	if (space_is_held(store))
+		return ARCHIVE_E_BUSY;
+	r = space_free(store, &has); /* the write-ahead log has given back its room */
+	if (r != 0 || has >= want)
+		return r;
+	r = memtraces_begin(c->w);
+	if (r == 0)
+		r = end_transaction(c, delete_until(c, NULL, 0, want - has, DELETION_DISK, &deleted));
+	if (r != 0)
+		return r;
+	count_deleted(c, deleted);
+	*more = c->purging = deleted > 0;
+	return 0;
+}
+
+static bool is_stopping(struct commit_thread *c)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&c->lock);
+	stopping = c->stopping;
+	pthread_mutex_unlock(&c->lock);
+	return stopping;
+}
+
+/* For space_make(): give space back, and delete recordings if there is none to give back. ARCHIVE_E_BUSY: also if the thread is to end. */
 static int delete_step(void *context, uint64_t want, bool *more)
 {
 	struct commit_thread *c = context;
-	unsigned deleted = 1;
-	uint64_t has;
-	int r = purge(c, want, &has);
+	int r = is_stopping(c) ? ARCHIVE_E_BUSY : give_back(c, want);
 
-	if (r == 0 && has < want) {
-		deleted = 0;
-		r = delete_some(c, want - has, &deleted);
-		if (r == 0)
-			r = purge(c, want, &has);
-	}
-	*more = deleted != 0;
-	return r;
+	if (r == 0)
+		r = keep_room(c, want, more);
+	return r == 0 && c->purging ? give_back(c, want) : r;
 }
 
-/*
- * While the file system has too little free space, delete the oldest recordings. Deleted recordings give their space back before
- * others are deleted: the file alone does not get shorter. Return 0 or an error.
- */
-static int keep_room(struct commit_thread *c)
+/* Delete recordings that exceed a limit. Return 0 or an error. */
+static int keep_limits(struct commit_thread *c)
 {
-	uint64_t want = config_free_space(c->config), has = 0;
-	int r = space_free(memtraces_store(c->w), &has);
+	unsigned deleted = 0;
+	int r = memtraces_begin(c->w);
 
-	if (r != 0 || has >= want)
-		return r;
-	return space_delete_until(memtraces_store(c->w), want, ROOM_STEPS, delete_step, c, &(bool){false});
+	if (r == 0)
+		r = end_transaction(c, delete_excess(c, &deleted));
+	if (r == 0)
+		count_deleted(c, deleted);
+	return r;
 }
 
 /*
@@ -334,30 +367,22 @@ static int keep_room(struct commit_thread *c)
  */
 static int tidy(struct commit_thread *c)
 {
-	bool more = c->purging, is_due;
-	unsigned deleted = 0;
-	int r;
+	const uint64_t want = config_free_space(c->config);
+	bool is_due;
+	int r = 0;
 
 	memtraces_run_age(c->w, !space_is_full(memtraces_store(c->w)));
 	is_due = clock_mono() - c->enforced >= ENFORCE_NS;
 	if (!is_due && !c->purging)
 		return 0;
-	r = memtraces_begin(c->w);
-	if (r == 0 && is_due) {
+	if (is_due) {
 		c->enforced = clock_mono();
-		r = delete_excess(c, &deleted);
-		more = true;
+		r = keep_limits(c);
 	}
-	for (unsigned i = 0; i < PURGE_STEPS && more && r == 0; i++)
-		r = memtraces_purge(c->w, PURGE_STEP, &more);
-	r = end_transaction(c, r);
-	if (r == 0 && c->purging)
-		r = space_vacuum(memtraces_store(c->w), VACUUM_BYTES, &(bool){false});
-	c->purging = more;
 	if (r == 0)
-		count_deleted(c, deleted);
-	if (r == 0 && is_due)
-		r = keep_room(c);
+		r = give_back(c, want);
+	if (r == 0)
+		r = keep_room(c, want, &(bool){false});
 	return r > 0 && r != ARCHIVE_E_FULL ? 0 : r; /* try again in a second */
 }
 

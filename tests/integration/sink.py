@@ -606,27 +606,53 @@ class Overrun(Case):
         d.pass_time(10)  # the sink looks for excess meanwhile
         self.assertEqual(d.wait_rows(1, "context = 'greedy' AND reason IS NOT NULL", "reason"), [("disk",)])
 
-    def test_room_for_others(self):
-        """Another program takes room on the disk: the sink deletes as many of its oldest recordings as give it back, and no more."""
-        self.small_disk()
-        d = self.sink(config=QUIET.replace("free-space = 1M\nreserve = 0", "free-space = 4M\nreserve = 0\nwal-limit = 1M"))
+    @staticmethod
+    def room():
+        """Return the number of free bytes of the disk."""
+        st = os.statvfs("state")
+        return st.f_bavail * st.f_frsize
+
+    def fill_room(self, d, missing):
+        """Make ten recordings of 300,000 bytes, and a file so large that MISSING bytes are missing. Return the bytes that must be free."""
         for i in range(10):
             with d.connect() as guest:
                 guest.sendall(info(str(i)) + b"".join(packet(random.randbytes(100_000)) for _ in range(3)))
             d.wait_rows(i + 1, "state = 'ended'")
         want = (4 + 2) << 20
-
-        def room():
-            st = os.statvfs("state")
-            return st.f_bavail * st.f_frsize
-
         with open("state/ballast", "wb", buffering=0) as f:
-            f.write(bytes(room() - want + 500_000))
-        d.wait(lambda: len(d.rows()) < 10 and (room() >= want or not d.rows()))
+            f.write(bytes(self.room() - want + missing))
+        return want
+
+    def roomy_sink(self):
+        self.small_disk()
+        return self.sink(config=QUIET.replace("free-space = 1M\nreserve = 0", "free-space = 4M\nreserve = 0\nwal-limit = 1M"))
+
+    def test_room_for_others(self):
+        """Another program takes room on the disk: the sink deletes as many of its oldest recordings as give it back, and no more."""
+        d = self.roomy_sink()
+        want = self.fill_room(d, 500_000)
+        d.wait(lambda: len(d.rows()) < 10 and (self.room() >= want or not d.rows()))
         d.pass_time(10)
-        self.assertGreaterEqual(room(), want)
+        self.assertGreaterEqual(self.room(), want)
         self.assertGreaterEqual(len(d.rows()), 6)
         self.assertEqual(d.rows("context")[-1], ("9",))
+
+    def test_room_and_a_reader(self):
+        """While another process reads in one transaction, the file cannot get shorter: the sink does not delete more and more in vain."""
+        d = self.roomy_sink()
+        with contextlib.closing(sqlite3.connect(f"file:{d.state}/memtraces/memtraces.db?mode=ro", uri=True, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM recordings").fetchall()
+            want = self.fill_room(d, 500_000)
+            for i in range(10, 16):  # the thread looks for room after each commit
+                d.pass_time(2)
+                with d.connect() as guest:
+                    guest.sendall(info(str(i)))
+                d.wait_rows(1, f"context = '{i}' AND state = 'ended'")
+            self.assertGreaterEqual(len(d.rows("id", "bytes > 300000")), 8)
+        d.wait(lambda: d.pass_time(2) or self.room() >= want)
+        d.pass_time(10)
+        self.assertGreaterEqual(len(d.rows("id", "bytes > 300000")), 6)
 
 
 class Offered(Case):

@@ -17,6 +17,9 @@ static struct {
 	int error;
 } broken_write, broken_sync;
 
+/* If it is set, fdatasync() calls it before each sync. */
+static void (*before_sync)(void);
+
 /* Return whether the name of the open file FD ends with SUFFIX. */
 static bool ends_with(int fd, const char *suffix)
 {
@@ -47,6 +50,8 @@ ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int fdatasync(int fd)
 {
+	if (before_sync)
+		before_sync();
 	if (ends_with(fd, broken_sync.suffix)) {
 		errno = broken_sync.error;
 		return -1;
