@@ -194,14 +194,13 @@ static void second_look_record(struct mprof_recorder *r, const struct attached *
 	mprof_recorder_counter_text(r, left, &counted);
 }
 
-int attach_record(struct attached *a, const char *dir)
+int attach_record(struct attached *a, int directory)
 {
-	const struct ring_place place = {.path = dir};
 	struct mprof_recorder_file file = {0};
 	struct mprof_recorder r = {0};
 	uint64_t bytes = RING_BYTES + (uint64_t)a->n * THREAD_BYTES;
-	int failed = keeper_ring_make(&place, ATTACH_RING, bytes < MPROF_RING_BYTES_MAX ? bytes : MPROF_RING_BYTES_MAX,
-				      &file, &r);
+	int failed = file_ring_make(directory, ATTACH_RING, bytes < MPROF_RING_BYTES_MAX ? bytes : MPROF_RING_BYTES_MAX,
+				    &file, &r);
 
 	if (failed)
 		return failed;

@@ -457,7 +457,7 @@ static bool look(struct attached *a, int directory, const char *dir, char *text,
 		a->stacks_error = directory_file_end(directory, STACKS, a->stacks);
 	a->stacks = NULL;
 	a->modules_error = symbols_list(a->symbols, directory);
-	r = attach_record(a, dir);
+	r = attach_record(a, directory);
 	if (r)
 		snprintf(text, size, "%s: cannot write a ring there: %s", dir, strerror(-r));
 	return !r;
@@ -471,6 +471,12 @@ static void attached_free(struct attached *a)
 		fclose(a->stacks);
 	if (a->pidfd >= 0)
 		close(a->pidfd);
+}
+
+/* Return why directory_make() has returned the -errno R. */
+static const char *make_error(int r)
+{
+	return r == -EBUSY ? "another mprof-run makes it at this moment" : strerror(-r);
 }
 
 /*
@@ -496,18 +502,18 @@ static bool look_into(struct attached *a, const char *dir, char **path, char *te
 		return false;
 	directory = directory_make(dir, name, path);
 	if (directory < 0) {
-		snprintf(text, size, "%s: cannot make this directory: %s", *path ? *path : dir, strerror(-directory));
+		snprintf(text, size, "%s: cannot make this directory: %s", *path ? *path : dir, make_error(directory));
 		return false;
 	}
 	done = look(a, directory, *path, text, size);
 	if (done)
 		r = directory_show(directory, dir, name, path);
-	close(directory);
 	if (r)
 		snprintf(text, size, "%s: cannot give it the name %s: %s", *path, name,
 			 r == -ESTALE ? "another user has put something else there" : strerror(-r));
 	if (!done || r)
-		directory_remove(*path);
+		directory_drop(directory, *path);
+	close(directory);
 	return done && !r;
 }
 

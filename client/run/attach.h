@@ -71,7 +71,7 @@ void attach_refused(pid_t pid, char *text, size_t size);
 
 /* Return the thread of A with the number INNER in the PID namespace of its process, or NULL. */
 const struct seen *attach_find(const struct attached *a, pid_t inner);
-/* Write the ring of A into the directory DIR. Return 0 or -errno. */
-int attach_record(struct attached *a, const char *dir);
+/* Write the ring of A into the directory with the descriptor DIRECTORY. Return 0 or -errno. */
+int attach_record(struct attached *a, int directory);
 
 #endif

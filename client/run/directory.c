@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,22 +64,46 @@ void directory_remove(const char *path)
 	rmdir(path);
 }
 
-int directory_make(const char *dir, const char *name, char **path)
-{
-	if (asprintf(path, "%s/.%s", dir, name) < 0) {
-		*path = NULL;
-		return -ENOMEM;
-	}
-	directory_remove(*path);
-	return mkdir(*path, 0750) < 0 ? -errno : directory_open(*path);
-}
-
 /* Return whether the directory FD lies at PATH. */
 static bool lies_at(int fd, const char *path)
 {
 	struct stat a, b;
 
 	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/*
+ * Lock the directory PATH of this user, if its file system has locks. Return a descriptor, or -errno: -EBUSY if another mprof-run has the
+ * lock, or has just removed the directory.
+ */
+static int lock(const char *path)
+{
+	int fd = directory_open(path);
+
+	if (fd < 0)
+		return fd;
+	if ((flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && lies_at(fd, path))
+		return fd;
+	close(fd);
+	return -EBUSY;
+}
+
+int directory_make(const char *dir, const char *name, char **path)
+{
+	int left;
+
+	if (asprintf(path, "%s/.%s", dir, name) < 0) {
+		*path = NULL;
+		return -ENOMEM;
+	}
+	left = lock(*path);
+	if (left == -EBUSY)
+		return left;
+	if (left >= 0) {
+		directory_remove(*path);
+		close(left);
+	}
+	return mkdir(*path, 0750) < 0 ? -errno : lock(*path);
 }
 
 int directory_show(int fd, const char *dir, const char *name, char **path)
@@ -88,8 +113,12 @@ int directory_show(int fd, const char *dir, const char *name, char **path)
 
 	if (asprintf(&shown, "%s/%s", dir, name) < 0)
 		return -ENOMEM;
-	directory_remove(shown);
-	r = rename(*path, shown) < 0 ? -errno : lies_at(fd, shown) ? 0 : -ESTALE;
+	/* An earlier directory stays if there is nothing to take its place. */
+	r = lies_at(fd, *path) ? 0 : -ESTALE;
+	if (!r) {
+		directory_remove(shown);
+		r = rename(*path, shown) < 0 ? -errno : lies_at(fd, shown) ? 0 : -ESTALE;
+	}
 	if (r) {
 		free(shown);
 		return r;
@@ -97,6 +126,12 @@ int directory_show(int fd, const char *dir, const char *name, char **path)
 	free(*path);
 	*path = shown;
 	return 0;
+}
+
+void directory_drop(int fd, const char *path)
+{
+	if (lies_at(fd, path))
+		directory_remove(path);
 }
 
 FILE *directory_file(int fd, const char *name)

@@ -12,7 +12,8 @@
 int directory_open(const char *path);
 /*
  * Make the hidden directory DIR/.NAME, in place of one that an earlier process with this number has left, and store its path in *PATH,
- * which the caller frees, also after a failure. Return a descriptor of it, or -errno.
+ * which the caller frees, also after a failure. Return a descriptor of it, or -errno: -EBUSY if another mprof-run makes this directory now.
+ * The descriptor has a lock: until it is closed, no other mprof-run replaces the directory.
  */
 int directory_make(const char *dir, const char *name, char **path);
 /*
@@ -20,6 +21,8 @@ int directory_make(const char *dir, const char *name, char **path);
  * -errno; -ESTALE if another user has put something else in its place. *PATH then stays.
  */
 int directory_show(int fd, const char *dir, const char *name, char **path);
+/* Remove the directory FD of directory_make() with its files if it still lies at PATH, as directory_remove() does. */
+void directory_drop(int fd, const char *path);
 /* Make the file NAME in the directory FD and open it for writing. Return NULL and set errno if that fails, also if it is there. */
 FILE *directory_file(int fd, const char *name);
 /* Write TEXT, which a program has chosen, to F: bytes that are no printable ASCII characters as \\xNN. */

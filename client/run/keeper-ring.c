@@ -57,35 +57,35 @@ static int ring_format(struct mprof_recorder *recorder, void *memory, uint64_t b
 	return mprof_recorder_init(recorder, memory, bytes, 0, NULL, NULL) == MPROF_RECORDER_OK ? 0 : -EINVAL;
 }
 
-/* Make the ring NAME in the directory PATH. The mapping is FILE's. Return 0 or -errno. */
-static int file_ring_make(const char *path, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
-			  struct mprof_recorder *recorder)
+int file_ring_make(int directory, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
+		   struct mprof_recorder *recorder)
 {
-	int directory = directory_open(path), fd = directory;
 	void *memory = NULL;
+	int fd = file_make(directory, name, bytes, &memory);
 
-	if (directory >= 0)
-		fd = file_make(directory, name, bytes, &memory);
-	if (fd >= 0) {
-		*file = (struct mprof_recorder_file){.memory = memory, .size = bytes};
-		close(fd);
-		fd = file_show(directory, name, ring_format(recorder, memory, bytes));
-	}
-	if (directory >= 0)
-		close(directory);
-	return fd;
+	if (fd < 0)
+		return fd;
+	*file = (struct mprof_recorder_file){.memory = memory, .size = bytes};
+	close(fd);
+	return file_show(directory, name, ring_format(recorder, memory, bytes));
 }
 
 int keeper_ring_make(const struct ring_place *place, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
 		     struct mprof_recorder *recorder)
 {
 	void *memory = NULL;
-	int r;
+	int directory, r;
 
-	if (!place->xen)
-		return file_ring_make(place->path, name, bytes, file, recorder);
-	r = guest_ring_write(place->xen, name, bytes, &memory);
-	return r ? r : ring_format(recorder, memory, bytes);
+	if (place->xen) {
+		r = guest_ring_write(place->xen, name, bytes, &memory);
+		return r ? r : ring_format(recorder, memory, bytes);
+	}
+	directory = directory_open(place->path);
+	if (directory < 0)
+		return directory;
+	r = file_ring_make(directory, name, bytes, file, recorder);
+	close(directory);
+	return r;
 }
 
 int thread_ring_make(const char *dir, const char *name, uint64_t bytes)

@@ -25,6 +25,10 @@ struct ring_place {
 int keeper_ring_make(const struct ring_place *place, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
 		     struct mprof_recorder *recorder);
 
+/* Make the ring NAME of BYTES bytes in the directory with the descriptor DIRECTORY, as keeper_ring_make() does. */
+int file_ring_make(int directory, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
+		   struct mprof_recorder *recorder);
+
 /* Make the file NAME of BYTES bytes in the directory DIR, with a ring without events for a thread. Return a descriptor of it, or -errno. */
 int thread_ring_make(const char *dir, const char *name, uint64_t bytes);
 

@@ -175,11 +175,11 @@ int process_publish(struct process *p, const struct keeper_options *o, struct gu
 	r = p->symbols ? rings_make(p, bytes) : -ENOMEM;
 	if (!r && p->path)
 		r = directory_show(directory, o->dir, name, &p->path);
-	if (directory >= 0)
-		close(directory);
 	r = r ? r : control_make(p, own, shared, o->clock_is_memory);
 	if (r && p->path)
-		directory_remove(p->path);
+		directory_drop(directory, p->path);
+	if (directory >= 0)
+		close(directory);
 	return r;
 }
 

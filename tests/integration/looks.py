@@ -69,6 +69,12 @@ def forbidding(*rules):
     return forbid
 
 
+def knows_filters():
+    """Return whether the kernel has filters of system calls: it looks for the one that is not there."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.prctl(22, 2, None, 0, 0) == -1 and ctypes.get_errno() == errno.EFAULT
+
+
 class Case(daemons.Case):
     def setUp(self):
         super().setUp()
@@ -141,6 +147,29 @@ class Case(daemons.Case):
         done = subprocess.run([program("mprofctl"), *words], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done)
         return done.stdout
+
+    def held(self, pid):
+        """Start a mprof-run that looks at PID, and stays between its looks until the file `held` is removed. Return it when it is there."""
+        with open("held", "w", encoding="utf-8"):
+            pass
+        looking = subprocess.Popen(
+            [RUN, "--pid", str(pid), "--dir", "rings"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**daemons.preloading(LATE), "LOOK_HELD": os.path.abspath("held")},
+        )
+        self.addCleanup(looking.communicate)
+        self.addCleanup(looking.kill)
+        self.until(lambda: looking.poll() is not None or os.path.getsize("held"))
+        self.assertIsNone(looking.poll())
+        return looking
+
+    def release(self, looking):
+        """Let LOOKING go on to its end. Return its exit code and what it has written to the standard error output."""
+        os.remove("held")
+        said = looking.communicate()[1]
+        return looking.returncode, said
 
     def why(self, pid):
         """Look at the process PID. Return the answer's text and JSON."""
@@ -331,7 +360,7 @@ class Waits(Case):
     def test_unknown_call(self):
         """The system call is unknown: nobody knows that the thread ran."""
         if os.geteuid() != 0:
-            return  # only root may make a mount namespace
+            self.skipTest("only root may make a mount namespace")
         process = self.sleeper()
         said = self.look(process.pid, prefix=self.hide(process, 0o644))
         self.assertIn("wait where they waited: 0, that run: 0, that ran between and wait again: 0, whose wait is unknown: 1.", said)
@@ -341,7 +370,7 @@ class Waits(Case):
     def test_forbidden_call(self):
         """The system forbids to read the call of a thread that waits, as Yama does: one sentence says so."""
         if os.geteuid() != 0:
-            return  # only root may make a mount namespace
+            self.skipTest("only root may make a mount namespace")
         user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         process = self.sleeper(*user)
         os.chmod("rings", 0o777)
@@ -353,7 +382,7 @@ class Waits(Case):
     def test_groups(self):
         """The context switches stand behind 400 groups."""
         if os.geteuid() != 0:
-            return  # only root may give a process groups
+            self.skipTest("only root may give a process groups")
         groups = ",".join(str(1000000000 + i) for i in range(400))
         process = self.start("setpriv", f"--groups={groups}", sys.executable, "-c", "import select\nwhile True: select.poll().poll(37)")
         self.until(lambda: self.calls(process.pid)[0][0] in ("7", "73"))
@@ -465,8 +494,7 @@ class Links(Case):
     def test_another_directory(self):
         """While mprof-run looks, another one takes the place of its directory, with links."""
         process = self.sleeper()
-        looking = subprocess.Popen([RUN, "--pid", str(process.pid), "--dir", "rings"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.until(lambda: glob.glob("rings/.*/.stacks"))
+        looking = self.held(process.pid)
         name = f"rings/.sleep.{process.pid}"
         os.rename(name, "rings/away")
         os.mkdir(name)
@@ -474,9 +502,41 @@ class Links(Case):
             os.symlink(os.path.abspath("victim/kept"), f"{name}/{file}")
         if os.geteuid() == 0:
             os.chown(name, 65534, 65534)
-        said = looking.communicate()[1]
-        self.assertEqual((looking.returncode, said.count("\n")), (125, 1), said)
+        code, said = self.release(looking)
+        self.assertEqual((code, said.count("\n")), (125, 1), said)
         self.check_victim()
+        self.assertEqual(sorted(os.listdir(name)), [".look", ".modules", ".stacks", "look"])
+
+    def test_earlier_look(self):
+        """While mprof-run looks, its directory is moved away: an earlier look stays."""
+        process = self.sleeper()
+        self.look(process.pid)
+        earlier = os.stat(f"rings/sleep.{process.pid}/look").st_ino
+        looking = self.held(process.pid)
+        os.rename(f"rings/.sleep.{process.pid}", "rings/away")
+        os.mkdir(f"rings/.sleep.{process.pid}")
+        code, said = self.release(looking)
+        self.assertEqual((code, said.count("\n")), (125, 1), said)
+        self.assertEqual(os.stat(f"rings/sleep.{process.pid}/look").st_ino, earlier)
+        self.assertEqual(os.listdir(f"rings/.sleep.{process.pid}"), [])
+
+    def test_two_looks(self):
+        """Two looks at one process at once: one says that the other is there, which is complete."""
+        process = self.sleeper()
+        looking = self.held(process.pid)
+        self.assertRegex(
+            self.look(process.pid, code=125), r"^mprof-run: --pid \d+: [^\n]*: cannot make this directory: another mprof-run makes it [^\n]*\.\n$"
+        )
+        self.assertEqual(self.release(looking), (0, ""))
+        self.assertEqual(os.listdir("rings"), [f"sleep.{process.pid}"])
+        self.assertEqual(sorted(os.listdir(f"rings/sleep.{process.pid}")), [".modules", ".stacks", "look"])
+        # A look that was killed left its directory: the next one takes its place.
+        looking = self.held(process.pid)
+        looking.kill()
+        looking.communicate()
+        os.remove("held")
+        self.look(process.pid)
+        self.assertEqual(os.listdir("rings"), [f"sleep.{process.pid}"])
 
 
 class Errors(Case):
@@ -537,6 +597,8 @@ class Errors(Case):
 
     def test_no_descriptor(self):
         """Without a descriptor of the process another one could take its number unseen."""
+        if not knows_filters():
+            self.skipTest("the kernel has no filters of system calls")
         process = self.sleeper()
         # pidfd_open(): EMFILE
         forbid = forbidding((0x15, 0, 1, 434), (6, 0, 0, 0x50000 | errno.EMFILE))
@@ -544,6 +606,8 @@ class Errors(Case):
 
     def test_full_disk(self):
         """The files beside the ring cannot be written: it is said, they are not there, and the ring is."""
+        if not knows_filters():
+            self.skipTest("the kernel has no filters of system calls")
         process = self.sleeper()
         # write() to another descriptor than 0, 1 and 2: ENOSPC
         write = 1 if os.uname().machine == "x86_64" else 64
@@ -560,17 +624,17 @@ class Errors(Case):
 
     def test_ends_meanwhile(self):
         process = self.hang("deadlock", 2, 1)
-        looking = subprocess.Popen([RUN, "--pid", str(process.pid), "--dir", "rings"], stderr=subprocess.PIPE, text=True)
-        self.until(lambda: glob.glob("rings/.*/.stacks"))
+        looking = self.held(process.pid)
         process.kill()
         process.wait()
-        self.assertRegex(looking.communicate()[1], r"^mprof-run: --pid \d+: process \d+ ended while it was looked at[^\n]*\.\n$")
-        self.assertEqual((looking.returncode, os.listdir("rings")), (125, []))
+        code, said = self.release(looking)
+        self.assertRegex(said, r"^mprof-run: --pid \d+: process \d+ ended while it was looked at[^\n]*\.\n$")
+        self.assertEqual((code, os.listdir("rings")), (125, []))
 
     def test_other_root(self):
         """A program in another mount namespace, which has the file at a place where others have none."""
         if os.geteuid() != 0:
-            return  # only root may make a mount namespace
+            self.skipTest("only root may make a mount namespace")
         os.mkdir("elsewhere")
         place = os.path.abspath("elsewhere")
         script = f'mount -t tmpfs none "{place}" && cp "{TARGET}" "{place}/copy" && exec "{place}/copy" deadlock'
