@@ -164,29 +164,24 @@ static bool look_first(struct attached *a, struct seen *s)
 {
 	uint64_t calls[FRAMES];
 	struct stack_copy copy;
+	enum outside_stop stop;
 	uint32_t n;
 
-	outside_release(&a->late);
 	s->call = RUN_CALL_COUNT;
 	s->inner = outside_inner(a->pid, s->tid);
 	outside_name(a->pid, s->tid, s->name);
 	s->time = now();
 	s->gone = !outside_look(a->pid, s->tid, &s->first);
-	s->settled = s->first;
 	if (s->gone)
 		return true;
 	if (s->first.refused)
 		return false;
-	switch (outside_stack(a->pid, s->tid, &s->first, &a->late, &copy, stack_bytes)) {
-	case OUTSIDE_REFUSED:
+	stop = outside_stack(a->pid, s->tid, &s->first, &a->late, &copy, stack_bytes);
+	if (stop == OUTSIDE_REFUSED)
 		return false;
-	case OUTSIDE_STOPPED:
-	case OUTSIDE_LATE:
+	s->settled = s->first;
+	if (stop == OUTSIDE_STOPPED || stop == OUTSIDE_LATE)
 		s->settled.kind = MPROF_STATE_KINDS;
-		break;
-	default:
-		break;
-	}
 	n = copy.n ? symbols_calls(a->symbols, &copy, calls, FRAMES) : 0;
 	place_find(a, s, calls, n);
 	stack_write(a, s, calls, n);
@@ -219,12 +214,10 @@ static bool threads_find(struct attached *a)
 
 /* ---- the second look ---- */
 
-static void sleep_until(struct attached *a, uint64_t time)
+static void sleep_until(uint64_t time)
 {
-	while (now() < time) {
-		outside_release(&a->late);
+	while (now() < time)
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
-	}
 }
 
 /* Return whether the thread is at the same place in both states, whatever the system calls it there. */
@@ -256,7 +249,7 @@ static bool state_read(const struct attached *a, const struct seen *s, struct ou
 }
 
 /* The thread S was stopped: wait until it sleeps again, but not long. Then its context switches count. */
-static void settle(struct attached *a, struct seen *s, uint64_t until)
+static void settle(const struct attached *a, struct seen *s, uint64_t until)
 {
 	bool was = s->first.call >= 0;
 
@@ -265,7 +258,7 @@ static void settle(struct attached *a, struct seen *s, uint64_t until)
 			return;
 		if (!was || s->settled.call >= 0)
 			return;
-		sleep_until(a, now() + POLL_NS);
+		sleep_until(now() + POLL_NS);
 	} while (now() < until);
 }
 
@@ -306,14 +299,17 @@ static void owner_check(const struct attached *a, struct seen *s)
 	}
 }
 
-/* Find where the thread S, which runs in the second look, is. */
+/* Find where the thread S, which runs in the second look, is. It may have begun to wait since. */
 static void run_find(struct attached *a, struct seen *s)
 {
 	struct seen again = {.call = RUN_CALL_COUNT};
 	uint64_t calls[FRAMES];
 	struct stack_copy copy;
+	enum outside_stop stop = outside_stack(a->pid, s->tid, &s->last, &a->late, &copy, stack_bytes);
 
-	if (outside_stack(a->pid, s->tid, &s->last, &a->late, &copy, stack_bytes) != OUTSIDE_STOPPED || !copy.n)
+	if (s->last.kind != MPROF_STATE_runs && s->last.kind != MPROF_STATE_KINDS && !mprof_state_is_stop(s->last.kind))
+		s->last.kind = MPROF_STATE_moved;
+	if (s->last.kind != MPROF_STATE_runs || stop != OUTSIDE_STOPPED || !copy.n)
 		return;
 	place_find(a, &again, calls, symbols_calls(a->symbols, &copy, calls, FRAMES));
 	memcpy(s->last_code, again.code, sizeof(s->last_code));
@@ -321,7 +317,6 @@ static void run_find(struct attached *a, struct seen *s)
 
 static void look_second(struct attached *a, struct seen *s)
 {
-	outside_release(&a->late);
 	if (s->gone || !state_read(a, s, &s->last)) {
 		s->gone = true;
 		return;
@@ -341,7 +336,7 @@ static void look_again(struct attached *a)
 	for (uint32_t i = 0; i < a->n; i++)
 		if (!a->threads[i].gone && a->threads[i].settled.kind == MPROF_STATE_KINDS)
 			settle(a, &a->threads[i], until);
-	sleep_until(a, now() + BETWEEN_NS);
+	sleep_until(now() + BETWEEN_NS);
 	a->ended = now();
 	for (uint32_t i = 0; i < a->n; i++)
 		look_second(a, &a->threads[i]);
@@ -519,10 +514,12 @@ static bool look_into(struct attached *a, const char *dir, char **path, char *te
 
 int attach_run(pid_t pid, const char *dir)
 {
-	struct attached a = {.pid = pid};
+	static struct attached a; /* the handler of outside_watch() reads it until this process ends */
 	char text[512] = "", *path = NULL;
 	bool done;
 
+	a.pid = pid;
+	outside_watch(&a.late);
 	/* A thread that is stopped must not wait for a person who has stopped this process. */
 	signal(SIGTSTP, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);

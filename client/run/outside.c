@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,7 +296,10 @@ static void stop_end(pid_t tid, int status)
 	ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)number);
 }
 
-void outside_release(struct outside_late *late)
+static struct outside_late *watched; /* NULL = none yet */
+
+/* Let those of LATE that have stopped by now go on. The handler may interrupt this anywhere: the kernel tells each stop once. */
+static void release(struct outside_late *late)
 {
 	for (unsigned int i = 0; i < late->n; i++) {
 		pid_t tid = late->tids[i], got;
@@ -307,6 +311,28 @@ void outside_release(struct outside_late *late)
 		if (got)
 			late->tids[i] = 0;
 	}
+}
+
+static void on_child(int number)
+{
+	int error = errno;
+
+	(void)number;
+	release(watched);
+	errno = error;
+}
+
+void outside_watch(struct outside_late *late)
+{
+	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_RESTART};
+	sigset_t child;
+
+	watched = late;
+	sigaction(SIGCHLD, &action, NULL);
+	/* The parent process may have blocked it. */
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_UNBLOCK, &child, NULL);
 }
 
 /* Wait until the thread has stopped, and store how in *STATUS. If that takes too long, it is one of LATE. */
@@ -323,9 +349,10 @@ static enum outside_stop stop_await(pid_t tid, struct outside_late *late, int *s
 			return OUTSIDE_LEFT;
 		if (now() - began > STOP_NS) {
 			late->tids[late->n++] = tid;
+			/* The signal of a stop before that line found the thread in no list. */
+			release(late);
 			return OUTSIDE_LATE;
 		}
-		outside_release(late);
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
 	}
 }
@@ -342,21 +369,23 @@ static enum outside_stop stack_leave(pid_t pid, const struct outside_state *s, s
 	return OUTSIDE_LEFT;
 }
 
-enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct outside_late *late,
-				struct stack_copy *copy, uint8_t *bytes)
+/* Return whether the thread has ended. The kernel refuses to trace such a thread as one of another user. */
+static bool has_ended(pid_t pid, pid_t tid)
 {
-	struct outside_state again;
+	struct outside_state s;
+
+	return !outside_stat(pid, tid, &s) || s.kind == MPROF_STATE_ended;
+}
+
+/* Stop the thread TID, copy its registers and stack, and let it go on. Its state was S. */
+static enum outside_stop stack_stop(pid_t pid, pid_t tid, const struct outside_state *s, struct outside_late *late,
+				    struct stack_copy *copy, uint8_t *bytes)
+{
 	enum outside_stop stop;
 	int status;
 
-	*copy = (struct stack_copy){.bytes = bytes};
-	if (!may_stop(s) || late->n == OUTSIDE_LATE_MAX)
-		return stack_leave(pid, s, copy, bytes);
-	/* The thread may have begun another call since S was read: ask again as late as possible. */
-	if (!doing_read(pid, tid, &again) || !may_stop(&again))
-		return stack_leave(pid, &again, copy, bytes);
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
-		return errno == ESRCH ? OUTSIDE_LEFT : OUTSIDE_REFUSED;
+		return errno == ESRCH || has_ended(pid, tid) ? OUTSIDE_LEFT : OUTSIDE_REFUSED;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return stack_leave(pid, s, copy, bytes);
 	stop = stop_await(tid, late, &status);
@@ -368,4 +397,22 @@ enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state
 		copy->n = remote_copy(pid, copy->registers[RUN_STACK_POINTER], bytes, OUTSIDE_STACK_BYTES);
 	stop_end(tid, status);
 	return OUTSIDE_STOPPED;
+}
+
+enum outside_stop outside_stack(pid_t pid, pid_t tid, struct outside_state *s, struct outside_late *late,
+				struct stack_copy *copy, uint8_t *bytes)
+{
+	struct outside_state again;
+
+	*copy = (struct stack_copy){.bytes = bytes};
+	if (!may_stop(s) || late->n == OUTSIDE_LATE_MAX)
+		return stack_leave(pid, s, copy, bytes);
+	/* The thread may have begun another call since S was read: ask again as late as possible. */
+	if (!doing_read(pid, tid, &again))
+		return OUTSIDE_LEFT;
+	*s = again;
+	if (may_stop(s))
+		return stack_stop(pid, tid, s, late, copy, bytes);
+	status_read(pid, tid, s);
+	return stack_leave(pid, s, copy, bytes);
 }

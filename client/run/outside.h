@@ -59,19 +59,22 @@ struct outside_late {
 
 enum outside_stop {
 	OUTSIDE_STOPPED, /* the thread was stopped, and goes on */
-	OUTSIDE_LEFT,	 /* it was not stopped: it could lose by it, or too many were late */
+	OUTSIDE_LEFT,	 /* it was not stopped: it could lose by it, has ended, or too many were late */
 	OUTSIDE_LATE,	 /* it did not stop in time, and is one of the late ones */
-	OUTSIDE_REFUSED, /* it may not be stopped; errno says why */
+	OUTSIDE_REFUSED, /* it may not be stopped */
 };
 
 /*
  * Copy the stack of the thread TID, whose state was S, to COPY and BYTES, OUTSIDE_STACK_BYTES bytes. The thread is stopped
  * meanwhile if its system call, in S and now, goes on after a stop as if nothing had been, or if it is in none. COPY->n is 0 if there is no
- * stack.
+ * stack. S becomes the state in which the stack was copied, if that is known; its context switches are unknown where the thread was stopped.
  */
-enum outside_stop outside_stack(pid_t pid, pid_t tid, const struct outside_state *s, struct outside_late *late,
+enum outside_stop outside_stack(pid_t pid, pid_t tid, struct outside_state *s, struct outside_late *late,
 				struct stack_copy *copy, uint8_t *bytes);
-/* Let those of LATE that have stopped by now go on. Call it at least each few milliseconds while there are any. */
-void outside_release(struct outside_late *late);
+/*
+ * From now on, let each thread of LATE go on when it stops: a handler of SIGCHLD does it at once. LATE must be there until this process ends.
+ * Calls that the handler interrupts go on, but for nanosleep() and others that signal(7) names.
+ */
+void outside_watch(struct outside_late *late);
 
 #endif

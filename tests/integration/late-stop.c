@@ -1,10 +1,12 @@
 /*
  * Preloaded into mprof-run: for $LATE_STOP_MS milliseconds from the first question whether a thread has stopped, say that it has not, as
- * one that gets no processor. waitpid() is the C library's for all else. While the file $LOOK_HELD exists, mprof-run stays between its looks:
+ * one that gets no processor, and then send SIGCHLD as the kernel does when it stops. waitpid() is the C library's for all else. While the file $LOOK_HELD exists, mprof-run stays between its looks:
  * a byte in the file says so.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -19,19 +21,24 @@ static uint64_t milliseconds(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+static uint64_t began; /* of the first question, milliseconds; 0 = there was none */
+
+/* Return whether no thread has stopped yet. */
+static bool is_late(void)
+{
+	const char *late = getenv("LATE_STOP_MS");
+
+	return late && milliseconds() - began < strtoull(late, NULL, 10);
+}
+
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 pid_t waitpid(pid_t pid, int *status, int options)
 {
-	static uint64_t began;
-	const char *late = getenv("LATE_STOP_MS");
 	pid_t (*real)(pid_t, int *, int) = (pid_t(*)(pid_t, int *, int))dlsym(RTLD_NEXT, "waitpid");
 
-	if (options & __WALL && late) {
-		began = began ? began : milliseconds();
-		if (milliseconds() - began < strtoull(late, NULL, 10))
-			return 0;
-	}
-	return real(pid, status, options);
+	if (options & __WALL && !began)
+		began = milliseconds();
+	return options & __WALL && is_late() ? 0 : real(pid, status, options);
 }
 
 /* mprof-run sleeps for less while a thread is stopped. */
@@ -40,11 +47,16 @@ pid_t waitpid(pid_t pid, int *status, int options)
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
+	static bool told;
 	const char *held = getenv("LOOK_HELD");
 	int (*real)(const struct timespec *, struct timespec *) =
 		(int (*)(const struct timespec *, struct timespec *))dlsym(RTLD_NEXT, "nanosleep");
 	int file = held && time->tv_nsec >= BETWEEN_LOOKS_NS ? open(held, O_WRONLY | O_CLOEXEC) : -1;
 
+	if (getenv("LATE_STOP_MS") && began && !is_late() && !told) {
+		told = true;
+		raise(SIGCHLD);
+	}
 	if (file >= 0) {
 		(void)!write(file, "x", 1);
 		close(file);
