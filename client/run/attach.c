@@ -444,15 +444,16 @@ static bool look(struct attached *a, int directory, const char *dir, char *text,
 			return false;
 		}
 	look_again(a);
-	if (has_gone(a)) {
-		snprintf(text, size, "process %d ended while it was looked at", (int)a->pid);
-		return false;
-	}
 	if (!a->stacks_error)
 		a->stacks_error = directory_file_end(directory, STACKS, a->stacks);
 	a->stacks = NULL;
 	a->modules_error = symbols_list(a->symbols, directory);
 	r = attach_record(a, directory);
+	/* Another process may have its number since. The caller throws away all that was read. */
+	if (has_gone(a)) {
+		snprintf(text, size, "process %d ended while it was looked at", (int)a->pid);
+		return false;
+	}
 	if (r)
 		snprintf(text, size, "%s: cannot write a ring there: %s", dir, strerror(-r));
 	return !r;
@@ -471,7 +472,12 @@ static void attached_free(struct attached *a)
 /* Return why directory_make() has returned the -errno R. */
 static const char *make_error(int r)
 {
-	return r == -EBUSY ? "another mprof-run makes it at this moment" : strerror(-r);
+	if (r == -EBUSY)
+		return "another mprof-run makes it at this moment";
+	if (r == -ESTALE)
+		return "the file system gives it another owner at once; name a directory in another file system with "
+		       "--dir";
+	return strerror(-r);
 }
 
 /*

@@ -90,7 +90,7 @@ static int lock(const char *path)
 
 int directory_make(const char *dir, const char *name, char **path)
 {
-	int left;
+	int left, fd;
 
 	if (asprintf(path, "%s/.%s", dir, name) < 0) {
 		*path = NULL;
@@ -103,7 +103,15 @@ int directory_make(const char *dir, const char *name, char **path)
 		directory_remove(*path);
 		close(left);
 	}
-	return mkdir(*path, 0750) < 0 ? -errno : lock(*path);
+	if (mkdir(*path, 0750) < 0)
+		return -errno;
+	fd = lock(*path);
+	if (fd == -EPERM) {
+		/* This removes an empty directory only. */
+		rmdir(*path);
+		return -ESTALE;
+	}
+	return fd;
 }
 
 int directory_show(int fd, const char *dir, const char *name, char **path)
@@ -146,8 +154,11 @@ FILE *directory_file(int fd, const char *name)
 
 void directory_text(FILE *f, const char *text)
 {
-	for (; *text; text++)
+	for (; *text; text++) {
+		if (*text == '\\' || *text == '"')
+			fputc('\\', f);
 		fprintf(f, *text >= ' ' && *text < 127 ? "%c" : "\\x%02x", (unsigned char)*text);
+	}
 }
 
 int directory_file_end(int fd, const char *name, FILE *f)

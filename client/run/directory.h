@@ -12,7 +12,8 @@
 int directory_open(const char *path);
 /*
  * Make the hidden directory DIR/.NAME, in place of one that an earlier process with this number has left, and store its path in *PATH,
- * which the caller frees, also after a failure. Return a descriptor of it, or -errno: -EBUSY if another mprof-run makes this directory now.
+ * which the caller frees, also after a failure. Return a descriptor of it, or -errno: -EBUSY if another mprof-run makes this directory
+ * now; -ESTALE if it belongs to another user as soon as it is made, and was removed.
  * The descriptor has a lock: until it is closed, no other mprof-run replaces the directory.
  */
 int directory_make(const char *dir, const char *name, char **path);
@@ -25,7 +26,10 @@ int directory_show(int fd, const char *dir, const char *name, char **path);
 void directory_drop(int fd, const char *path);
 /* Make the file NAME in the directory FD and open it for writing. Return NULL and set errno if that fails, also if it is there. */
 FILE *directory_file(int fd, const char *name);
-/* Write TEXT, which a program has chosen, to F: bytes that are no printable ASCII characters as \\xNN. */
+/*
+ * Write TEXT, which a program has chosen, to F: bytes that are no printable ASCII characters as \\xNN, a backslash and a quotation mark
+ * behind a backslash.
+ */
 void directory_text(FILE *f, const char *text);
 /*
  * Close F, the file NAME in the directory FD. Return 0, or -errno if it does not have all that was written; it is then removed. F may be

@@ -1,7 +1,7 @@
 /*
  * Preloaded into mprof-run: for $LATE_STOP_MS milliseconds from the first question whether a thread has stopped, say that it has not, as
  * one that gets no processor, and then send SIGCHLD as the kernel does when it stops. waitpid() is the C library's for all else. While the file $LOOK_HELD exists, mprof-run stays between its looks:
- * a byte in the file says so.
+ * a byte in the file says so. With $MADE_OWNER a new directory belongs to that user, as on file systems that give files owners of their own.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,4 +65,14 @@ int nanosleep(const struct timespec *time, struct timespec *left)
 			real(time, NULL);
 	}
 	return real(time, left);
+}
+
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
+int mkdir(const char *path, mode_t mode)
+{
+	const char *owner = getenv("MADE_OWNER");
+	int (*real)(const char *, mode_t) = (int (*)(const char *, mode_t))dlsym(RTLD_NEXT, "mkdir");
+	int r = real(path, mode);
+
+	return r == 0 && owner ? chown(path, (uid_t)strtoul(owner, NULL, 10), (gid_t)-1) : r;
 }

@@ -337,13 +337,15 @@ class Waits(Case):
 
     def test_hostile_name(self):
         """The name of a thread has bytes that would move a terminal."""
-        process = self.start(sys.executable, "-c", "import ctypes, time; ctypes.CDLL(None).prctl(15, b'\\x1b[31mX\\x07\\xff'); time.sleep(1000)")
+        process = self.start(
+            sys.executable, "-c", "import ctypes, time; ctypes.CDLL(None).prctl(15, b'\\x1b[31mX\\x07\\xff\\x5c\\x22'); time.sleep(1000)"
+        )
         self.until(lambda: self.states(process.pid) == "S" and b"[31m" in self.comm(process.pid))
         self.look(process.pid)
         (stacks,) = glob.glob(f"rings/*.{process.pid}/.stacks")
         with open(stacks, "rb") as f:
             text = f.read()
-        self.assertIn(rb'"\x1b[31mX\x07\xff", sleeps', text)
+        self.assertIn(rb'"\x1b[31mX\x07\xff\\\"", sleeps', text)
         self.assertNotRegex(text, rb"[^\n -~]")
 
     def comm(self, pid):
@@ -594,6 +596,16 @@ class Errors(Case):
             self.refuse(process.pid, r"process \d+ belongs to another user", prefix=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
         else:
             self.refuse(1, r"process 1 belongs to another user")
+
+    def test_owners(self):
+        """The file system gives new directories another owner: one sentence says so, and no directory is left."""
+        if os.geteuid() != 0:
+            self.skipTest("only root may give files away")
+        self.refuse(
+            self.sleeper().pid,
+            r"[^\n]*: cannot make this directory: the file system gives it another owner",
+            env={**daemons.preloading(LATE), "MADE_OWNER": "65534"},
+        )
 
     def test_no_descriptor(self):
         """Without a descriptor of the process another one could take its number unseen."""
