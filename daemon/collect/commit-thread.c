@@ -30,6 +30,7 @@
 #define OUTBOX_CHECK_NS (10 * NS_PER_S)
 #define ROWS_CHECK_NS	(600 * NS_PER_S)
 #define UNDECIDED_LINES 2u		 /* of a log_limit */
+#define JUDGE_CALLS	3u		 /* the rows of a capture and of its run may be damaged */
 #define UNFINISHED_NS	(600 * NS_PER_S) /* a capture that is not finished after this time will not be */
 
 struct commit_thread {
@@ -397,7 +398,10 @@ static void tell_damage(struct commit_thread *t)
 	pthread_mutex_unlock(&t->mutex);
 }
 
-/* Decide on the capture of ITEM, if the verdict is on this archive. Return what archive_writer_judge() returns. */
+/*
+ * Decide on the capture of ITEM, if the verdict is on this archive. A row of the capture or of its run that was damaged is declared by the
+ * first call, so the next one finds it. Return what archive_writer_judge() returns.
+ */
 static int judge(struct commit_thread *t, const struct item *item)
 {
 	char name[ARCHIVE_NAME_BYTES];
@@ -405,7 +409,12 @@ static int judge(struct commit_thread *t, const struct item *item)
 
 	if (r == 0 && *item->verdict.archive && strcmp(name, item->verdict.archive) != 0)
 		r = ARCHIVE_E_ABSENT;
-	return r ? r : archive_writer_judge(t->w, item->verdict.capture, item->verdict.crashed);
+	if (r != 0)
+		return r;
+	r = ARCHIVE_E_DAMAGED;
+	for (unsigned left = JUDGE_CALLS; left && r == ARCHIVE_E_DAMAGED; left--)
+		r = archive_writer_judge(t->w, item->verdict.capture, item->verdict.crashed);
+	return r;
 }
 
 static void tell_undecided(struct commit_thread *t, int r, int64_t capture)

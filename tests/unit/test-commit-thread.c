@@ -431,6 +431,28 @@ static void test_report_fails(void)
 	world_deinit(&w);
 }
 
+/* Put capture 9 of the kind `unread`, whose run has ended. */
+static void put_unread(struct world *w)
+{
+	const struct archive_capture capture = {.id = 9, .run = 41, .kind = ARCHIVE_UNREAD, .real = clock_real()};
+
+	CHECK_EQ_INT(fixture_put(&w->f, 41, "web", "ended", STREAM), 0);
+	CHECK_EQ_INT(archive_writer_begin(w->f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(w->f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_commit(w->f.w), 0);
+}
+
+/* Queue the verdict on capture 9 that nothing crashed, with its answer in *RESULT. */
+static void push_verdict(struct world *w, int *result)
+{
+	struct item *item = queue_item(w->queue, NULL, ITEM_JUDGE, 0, false);
+
+	item->verdict.capture = 9;
+	item->urgent = true;
+	item->result = result;
+	queue_push(w->queue, item);
+}
+
 /* Verdicts that cannot be written: the answers point to the log, which has the file and its error. */
 static void test_verdict_fails(void)
 {
@@ -441,31 +463,49 @@ static void test_verdict_fails(void)
 		{EIO, "-wal", "Input/output error (errno 5, SQLite 778): capture=9"},
 		{ENOSPC, "", "the disk is full; make room: capture=9"},
 	};
-	const struct archive_capture capture = {.id = 9, .run = 41, .kind = ARCHIVE_UNREAD, .real = clock_real()};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		static struct catch c;
-		struct item *item;
 		int result = 7;
 		struct world w;
 
 		if (!world_init(&w))
 			return;
-		CHECK_EQ_INT(fixture_put(&w.f, 41, "web", "ended", STREAM), 0);
-		CHECK_EQ_INT(archive_writer_begin(w.f.w), 0);
-		CHECK_EQ_INT(archive_writer_put_capture(w.f.w, &capture), 0);
-		CHECK_EQ_INT(archive_writer_commit(w.f.w), 0);
-		item = queue_item(w.queue, NULL, ITEM_JUDGE, 0, false);
-		item->verdict.capture = 9;
-		item->urgent = true;
-		item->result = &result;
-		queue_push(w.queue, item);
+		put_unread(&w);
+		push_verdict(&w, &result);
 		check_line(&w, log_of_failing_disk(&w, &c, cases[i].error),
 			   "A capture of the kind unread cannot be decided on", cases[i].suffix, cases[i].text);
 		CHECK_EQ_INT(result, ARCHIVE_E_DAMAGED);
 		CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM captures"), 1);
 		world_deinit(&w);
 	}
+}
+
+/* A verdict finds the rows of the capture and of its run damaged. They are declared, as the log says, and the capture is decided on. */
+static void test_verdict_on_damage(void)
+{
+	static struct catch c;
+	const char *log;
+	int result = 7;
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	put_unread(&w);
+	catch_begin(&c);
+	world_start(&w);
+	push_capture(&w, 91);
+	world_wait(&w, 1); /* all rows were checked before */
+	CHECK_EQ_INT(fixture_number(&w.f, "UPDATE captures SET mono = 77 WHERE id = 9 RETURNING 1"), 1);
+	CHECK_EQ_INT(fixture_number(&w.f, "UPDATE runs SET reason = 'reboox' WHERE id = 41 RETURNING 1"), 1);
+	push_verdict(&w, &result);
+	world_stop(&w);
+	log = catch_end(&c);
+	CHECK(strstr(log, "table=captures damaged=1") && strstr(log, "table=runs damaged=1"));
+	CHECK(!strstr(log, "cannot be decided on"));
+	CHECK_EQ_INT(result, 0);
+	CHECK_EQ_INT(ask(&w, "SELECT sum(id) FROM captures"), 91);
+	world_deinit(&w);
 }
 
 /* Verdicts on two captures of the kind `unread`. The file is damaged at the first one: that verdict fails alone. */
@@ -639,6 +679,7 @@ int main(void)
 	CHECK_RUN(test_reports);
 	CHECK_RUN(test_report_fails);
 	CHECK_RUN(test_verdict_fails);
+	CHECK_RUN(test_verdict_on_damage);
 	CHECK_RUN(test_verdicts);
 	CHECK_RUN(test_unread_is_not_sent);
 	CHECK_RUN(test_when);
