@@ -94,10 +94,12 @@ static int copy_page(struct memory *m, struct postgres *p, const struct capture_
 		"stream = $5::integer AND number >= $6::integer ORDER BY number LIMIT " PAGE,
 		&params, &rows);
 	*n = postgres_count(rows);
+	if (rc > 0) {
+		m->why = postgres_sentence(p);
+		return COPY_E_LOST;
+	}
 	for (int row = 0; row < *n && rc == 0; row++)
 		rc = copy_piece(m, rows, row);
-	if (rc == POSTGRES_E_LOST || rc == POSTGRES_E_REFUSED)
-		m->why = m->why ? m->why : postgres_sentence(p);
 	return rc;
 }
 

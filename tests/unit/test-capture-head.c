@@ -1,7 +1,9 @@
 /* Heads of captures on the hub, and copies, without memory: that is no fault of the capture, so it is no refusal. */
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "capture-head.h"
 #include "check.h"
@@ -56,11 +58,51 @@ static void test_memory_copy(void)
 	CHECK_EQ_STR(sentence, "there is no memory left to copy the memory profile");
 }
 
+static int answer; /* of the database */
+
+/* They stand before those of daemon/postgres. */
+int __wrap_postgres_call_binary(struct postgres *p, const char *sql, const struct postgres_params *params,
+				struct postgres_rows **rows);
+const char *__wrap_postgres_sentence(const struct postgres *p);
+
+int __wrap_postgres_call_binary(struct postgres *p, const char *sql, const struct postgres_params *params,
+				struct postgres_rows **rows)
+{
+	(void)p;
+	(void)sql;
+	(void)params;
+	(void)rows;
+	return answer;
+}
+
+const char *__wrap_postgres_sentence(const struct postgres *p)
+{
+	(void)p;
+	return "the database says no";
+}
+
+/* A database that is lost, or that refuses, does not mean that there is no such profile. */
+static void test_database_fails(void)
+{
+	const struct capture_key key = {"host", "2026-01-01", "00000000-0000-4000-8000-000000000000", 3};
+
+	for (answer = POSTGRES_E_LOST; answer <= POSTGRES_E_REFUSED; answer++) {
+		char directory[] = "/tmp/mprof-test-XXXXXX", path[64], sentence[256] = "";
+
+		CHECK(mkdtemp(directory) != NULL);
+		CHECK_EQ_INT(memory_copy(NULL, &key, 1, directory, 1000, sentence, sizeof(sentence)), COPY_E_LOST);
+		CHECK_EQ_STR(sentence, "the database says no");
+		snprintf(path, sizeof(path), "%s/" MEMORY_COPY_FILE, directory);
+		CHECK(unlink(path) == 0 && rmdir(directory) == 0);
+	}
+}
+
 int main(void)
 {
 	json_set_alloc_funcs(malloc, free); /* those that fail */
 	CHECK_RUN(test_head);
 	CHECK_RUN(test_refused);
 	CHECK_RUN(test_memory_copy);
+	CHECK_RUN(test_database_fails);
 	return check_done();
 }
