@@ -209,29 +209,40 @@ static void keep_room(struct retention *retention)
 	end_deleting(retention, !more || has_room(retention, want));
 }
 
+/* Log once how many captures waited for a verdict in vain. */
+static void tell_dropped(struct retention *retention)
+{
+	if (retention->dropped && !retention->told_unread) {
+		log_write_limited(
+			&retention->unjudged, LOG_LEVEL_WARNING, NULL,
+			"mprofd-http gave no verdict on guests that ended in order, so their captures are deleted, and "
+			"nobody knows whether they failed: captures=%llu. Either mprofd-http.service is off, or its "
+			"reader cannot run, or could not read them, as its log says, or damage hides how they ended. "
+			"See keep-unread in mprofd.conf(5)",
+			(unsigned long long)retention->dropped);
+		retention->told_unread = true;
+	}
+	retention->dropped = 0;
+}
+
 /*
  * Delete captures that have waited too long for a verdict of mprofd-http, some at a time. Without its reader, by the
- * configuration, nothing waits.
+ * configuration, nothing waits. Return whether others are to be tried.
  */
 static bool drop_unread(struct retention *retention)
 {
 	const uint64_t keep = config_keep_unread(retention->config);
 	unsigned dropped = 0;
-
 	/* age_before() takes 0 for no limit. */
-	if (archive_writer_drop_unread(retention->w, before(retention, keep ? keep : 1), DROP_MOST, &retention->unread,
-				       &dropped) != 0)
+	int r = archive_writer_drop_unread(retention->w, before(retention, keep ? keep : 1), DROP_MOST,
+					   &retention->unread, &dropped);
+
+	retention->dropped += keep ? dropped : 0;
+	if (tell(retention, NULL, r) != 0)
 		return false;
-	if (dropped && keep && !retention->told_unread) {
-		log_warning(
-			"mprofd-http gave no verdict on guests that ended in order, so their captures are deleted, and "
-			"nobody knows whether they failed: captures=%u. Either mprofd-http.service is off, or its "
-			"reader cannot run, or could not read them, as its log says, or damage hides how they ended. "
-			"See keep-unread in mprofd.conf(5)",
-			dropped);
-		retention->told_unread = true;
-	}
-	return dropped == DROP_MOST;
+	if (retention->unread == 0)
+		tell_dropped(retention);
+	return retention->unread != 0;
 }
 
 void retention_has_reader(struct retention *retention)

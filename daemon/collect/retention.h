@@ -32,6 +32,8 @@ struct retention {
 	uint64_t empty_since;	/* since when there has been no room and nothing to delete, CLOCK_MONOTONIC ns */
 	int64_t unread; /* the last capture of the kind `unread` that was tried by its age; 0 = begin with the oldest */
 	struct log_limit failures; /* of lines that say that nothing can be deleted */
+	uint64_t dropped;	   /* captures that waited for a verdict in vain, and that no line has counted */
+	struct log_limit unjudged; /* of these lines */
 	bool told_unread;	   /* the log says that captures waited for a verdict in vain */
 };
 

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 
 #include "archive-fixture.h"
+#include "catch.h"
 #include "clock.h"
+#include "failing-disk.h"
 #include "retention.h"
 #include "space.h"
 
@@ -405,12 +407,61 @@ static void test_damaged_guest(void)
 	fixture_deinit(&f);
 }
 
+/* Put captures FIRST to LAST of the kind `unread`, of a RUN that has ended. */
+static void put_unread(struct fixture *f, int64_t run, int64_t first, int64_t last)
+{
+	CHECK_EQ_INT(fixture_put(f, run, "web", "ended", run), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	for (int64_t id = first; id <= last; id++) {
+		const struct archive_capture capture = {.id = id, .run = run, .kind = ARCHIVE_UNREAD, .real = 5};
+
+		CHECK_EQ_INT(archive_writer_put_capture(f->w, &capture), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/* Apply the limits N times. Return the lines of the log. */
+static const char *log_of(struct retention *retention, struct catch *c, int n)
+{
+	catch_begin(c);
+	for (int i = 0; i < n; i++) {
+		retention->checked_at = 0;
+		retention_run(retention);
+	}
+	return catch_end(c);
+}
+
+/* Captures wait for a verdict in vain, more than a call deletes: one line has the number of all. A disk that fails at one has a line, too. */
+static void test_no_verdict(void)
+{
+	struct config config = {.keep_unread_ns = 1, .http_reader = true, .http_fleet = ""};
+	static struct catch c;
+	struct retention retention;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	put_unread(&f, 1, 1, 20);
+	retention_init(&retention, f.w, &config);
+	CHECK(strstr(log_of(&retention, &c, 4), "captures=20.") != NULL);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 0);
+	put_unread(&f, 2, 21, 21);
+	broken_write.error = EIO;
+	broken_write.suffix = "trace.db-wal";
+	CHECK(strstr(log_of(&retention, &c, 1), "The oldest content cannot be deleted from the archive") != NULL);
+	broken_write.suffix = NULL;
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
+	retention_deinit(&retention);
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	char probe[] = "/tmp/mprof-test-XXXXXX";
 	bool may;
 
 	CHECK_RUN(test_damaged_guest);
+	CHECK_RUN(test_no_verdict);
 	may = mkdtemp(probe) && fixture_mount(probe);
 
 	if (may)
