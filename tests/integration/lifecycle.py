@@ -185,8 +185,8 @@ class Refused(daemons.Case):
 class Renewed(daemons.Case):
     """Each change begins a new run."""
 
-    def begin(self, name):
-        d = self.daemons()
+    def begin(self, name, d=None):
+        d = d or self.daemons()
         ring = Ring(f"rings/{name}.ctf")
         self.addCleanup(ring.close)
         d.wait(lambda: d.domain(name))
@@ -247,6 +247,31 @@ class Renewed(daemons.Case):
         d.wait(lambda: len(d.run_list("anew")) == 2)
         self.check(d, "anew", ring.written, new)
         self.check_loss(d, "anew")
+
+    def anew_at_once(self, d, name, old, new):
+        """A guest that has written OLD events initialises its ring again, and writes NEW events of it before the next poll. Each event
+        before and after is there, or declared lost; nothing else is."""
+        _, ring = self.begin(name, d)
+        while ring.n < old:
+            ring.add_slowly(50)
+            d.wait_archived(ring, name, ring.n - 60)
+        other = Ring(f"rings/.{name}", base=9_000_000)
+        other.add(new)
+        with open(f"rings/.{name}", "rb") as f:
+            os.pwrite(ring.file.fileno(), f.read(), 0)
+        other.close()
+        other.file, ring.file = ring.file, other.file
+        d.wait(lambda: len(d.run_list(name)) == 2)
+        _, _, _, second = self.check(d, name, ring.written, other)
+        self.check_loss(d, name)
+        self.assertEqual(d.gaps(name, f"&run={second}"), [])
+
+    def test_made_anew_at_once(self):
+        d = self.daemons()
+        for old in 100, 300:  # in the first lap, and behind it
+            for new in 3, 70, 110:
+                with self.subTest(old=old, new=new):
+                    self.anew_at_once(d, f"anew-{old}-{new}", old, new)
 
     def test_replaced(self):
         """The old writer goes on in a file without a name, and is captured at its end."""
