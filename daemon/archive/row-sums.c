@@ -15,6 +15,7 @@
 
 #include "array.h"
 #include "clock.h"
+#include "index-check.h"
 #include "memory-stream.h"
 #include "row-sum.h"
 #include "writer-state.h"
@@ -58,10 +59,6 @@ struct table {
 	const char *run; /* statement that gives the rows in temp.damaged the run that other rows say; NULL = none */
 	/* Statements that declare the rows in temp.damaged, the last one each of them. The rows that stay get new checksums after them. */
 	const char *declare;
-	/* Its indexes, each with a column of it, never NULL, and the condition of the rows that it has. */
-	struct {
-		const char *name, *column, *rows;
-	} indexes[2];
 };
 
 static const struct table tables[] = {
@@ -71,7 +68,6 @@ static const struct table tables[] = {
 		.added = "",
 		.wrong = "",
 		.declare = "DELETE FROM gaps WHERE id IN (SELECT id FROM temp.damaged);",
-		.indexes = {{"gaps_by_position", "stream", "1"}},
 	},
 	{
 		.name = "captures",
@@ -91,8 +87,6 @@ static const struct table tables[] = {
 			   " WHERE id IN (SELECT id FROM temp.damaged);"
 			   "UPDATE captures SET context_checksum = " CONTEXT_SUM
 			   " WHERE id IN (SELECT id FROM temp.damaged);",
-		.indexes = {{"captures_by_run", "run", "1"},
-			    {"captures_unread", "kind", "kind = '" ARCHIVE_UNREAD "'"}},
 	},
 	{
 		.name = "streams",
@@ -123,7 +117,6 @@ static const struct table tables[] = {
 			   " state = CASE WHEN state IN ('running', 'suspended', 'ended') THEN state ELSE 'ended' END,"
 			   " source = CASE WHEN source = 'xen' THEN source ELSE 'dir' END,"
 			   " key = coalesce(key, 'saved-' || id) WHERE id IN (SELECT id FROM temp.damaged);",
-		.indexes = {{"runs_by_name", "name", "1"}, {"runs_by_uuid", "uuid", "uuid IS NOT NULL"}},
 	},
 };
 
@@ -353,67 +346,40 @@ static int find(struct archive_writer *w, const struct table *t, int64_t after, 
 	return r ? r : database_number(db, "SELECT count(*) FROM temp.damaged", bad);
 }
 
-/* Set *AGREES to whether each index of T has as many entries as T has rows for it. */
-static int check_indexes(sqlite3 *db, const struct table *t, bool *agrees)
+/* Check the rows of T with identifiers above AFTER, up to LAST; INT64_MAX = to the last row, and then the indexes and the number of rows. */
+static int check_part(struct archive_writer *w, const struct table *t, int64_t after, int64_t last)
 {
-	int64_t differs = 0;
-	int r = 0;
+	int64_t bad = 0, missing = 0;
+	int r = find(w, t, after, last, &bad);
 
-	for (size_t i = 0; i < ARRAY_SIZE(t->indexes) && t->indexes[i].name && r == 0 && !differs; i++)
-		r = number(db, &differs,
-			   sqlite3_mprintf("SELECT (SELECT count(%s) FROM %s INDEXED BY %s WHERE %s) <> "
-					   "(SELECT count(%s) FROM %s NOT INDEXED WHERE %s)",
-					   t->indexes[i].column, t->name, t->indexes[i].name, t->indexes[i].rows,
-					   t->indexes[i].column, t->name, t->indexes[i].rows));
-	*agrees = r != 0 || !differs;
-	return r;
-}
-
-/* If rows of T have no entry in an index, by which readers and retention look for them, make the indexes of T anew. */
-static int mend_indexes(struct archive_writer *w, const struct table *t)
-{
-	bool is_mine, agrees;
-	int r = check_indexes(w->store.db, t, &agrees);
-
-	if (r != 0 || agrees)
-		return r;
-	r = writer_enter(w, &is_mine);
-	if (r != 0)
-		return r;
-	r = writer_leave(w, is_mine, database_run_made(w->store.db, sqlite3_mprintf("REINDEX main.%s", t->name)));
-	if (r == 0)
-		log_warning("Rows of the archive were missing in its indexes, which are made anew: table=%s", t->name);
-	return r;
-}
-
-int row_sums_step(struct archive_writer *w, struct row_walk *walk)
-{
-	const struct table *t = &tables[walk->table];
-	int64_t last = INT64_MAX, bad = 0, missing = 0;
-	int r = number(w->store.db, &last,
-		       sqlite3_mprintf("SELECT id FROM %s WHERE id > %lld ORDER BY id LIMIT 1 OFFSET %d", t->name,
-				       (long long)walk->after, PART_ROWS - 1));
-
-	if (r == 0)
-		r = find(w, t, walk->after, last, &bad);
-	if (r == 0 && last == INT64_MAX)
-		r = mend_indexes(w, t);
+	/* Declaring damaged rows makes the indexes anew. */
+	if (r == 0 && last == INT64_MAX && !bad)
+		r = index_check(w, t->name);
 	if (r == 0 && last == INT64_MAX)
 		r = number(
 			w->store.db, &missing,
 			sqlite3_mprintf(
 				"SELECT held - (SELECT count(*) FROM %s NOT INDEXED) FROM row_sums WHERE name = '%s'",
 				t->name, t->name));
-	if (r == 0 && (bad || missing))
-		r = note(w, t, bad, missing);
-	if (r != 0)
-		return r;
+	return r == 0 && (bad || missing) ? note(w, t, bad, missing) : r;
+}
+
+int row_sums_step(struct archive_writer *w, struct row_walk *walk)
+{
+	const struct table *t = &tables[walk->table];
+	int64_t last = INT64_MAX;
+	int r = number(w->store.db, &last,
+		       sqlite3_mprintf("SELECT id FROM %s WHERE id > %lld ORDER BY id LIMIT 1 OFFSET %d", t->name,
+				       (long long)walk->after, PART_ROWS - 1));
+
+	if (r == 0)
+		r = check_part(w, t, walk->after, last);
 	walk->after = last;
-	if (last == INT64_MAX) {
+	if (r != 0 || last == INT64_MAX) {
 		walk->after = 0;
 		walk->table = (walk->table + 1) % ARRAY_SIZE(tables);
 	}
-	return 0;
+	return r;
 }
 
 int row_sums_check_row(struct archive_writer *w, const char *name, int64_t id, bool *damaged)

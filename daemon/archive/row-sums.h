@@ -23,7 +23,8 @@ static inline bool row_walk_goes_on(const struct row_walk *walk)
 
 /*
  * Check some thousand rows at WALK, and declare what was damaged or lost. Log it, and add it to archive_writer_damage().
- * Behind the last row of a table its indexes are made anew if they lack entries. Return 0, with WALK behind them, or an error.
+ * Behind the last row of a table its indexes are made anew if they disagree with it. Return 0, with WALK behind them, or an error, with WALK
+ * at the next table.
  */
 int row_sums_step(struct archive_writer *w, struct row_walk *walk);
 /*

@@ -693,10 +693,8 @@ static void rows_run(struct commit_thread *t)
 	if (t->retention.full || (!row_walk_goes_on(&t->rows) && now - t->rows_checked_at < ROWS_CHECK_NS))
 		return;
 	r = row_sums_step(t->w, &t->rows);
-	if (r != 0) {
+	if (r != 0) /* the check goes on with the next table */
 		tell_failure(t, &t->unchecked, r, "The rows of runs, streams, gaps and captures cannot be checked", "");
-		t->rows = (struct row_walk){0};
-	}
 	if (!row_walk_goes_on(&t->rows))
 		t->rows_checked_at = now;
 }

@@ -1676,6 +1676,118 @@ static void test_no_entry(void)
 	fixture_deinit(&f);
 }
 
+/* An index whose entry for one row is damaged: FORTH changes row and entry, and BACK the row alone. */
+static const struct entry_change {
+	const char *table, *index, *forth, *back;
+} entry_changes[] = {
+	{"runs", "runs_by_name", "UPDATE runs SET name = 'wfb' WHERE id = 1",
+	 "UPDATE runs SET name = 'web' WHERE id = 1"},
+	{"captures", "captures_by_run", "UPDATE captures SET run = 2 WHERE id = 9",
+	 "UPDATE captures SET run = 1 WHERE id = 9"},
+	{"gaps", "gaps_by_position", "UPDATE gaps SET stream = 2 WHERE id = 1",
+	 "UPDATE gaps SET stream = 1 WHERE id = 1"},
+	{"gaps", "gaps_by_position", "UPDATE gaps SET after_sequence = 3 WHERE id = 1",
+	 "UPDATE gaps SET after_sequence = 4 WHERE id = 1"},
+	{"streams", "sqlite_autoindex_streams_1", "UPDATE streams SET run = 3 WHERE id = 2",
+	 "UPDATE streams SET run = 2 WHERE id = 2"},
+};
+
+static bool entry_damage(struct fixture *f, const struct entry_change *c)
+{
+	const struct archive_gap gap = {.stream = 1,
+					.kind = "lost",
+					.reason = "overrun",
+					.after_sequence = 4,
+					.after_offset = 830,
+					.next_sequence = 6,
+					.packets = 2,
+					.real = 9,
+					.mono = 9};
+
+	if (!archive_make(f))
+		return false;
+	CHECK_EQ_INT(fixture_put(f, 2, "db", "ended", 2), 0);
+	CHECK_EQ_INT(fixture_packet(f, 2, 1, 5030, 1000), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_gap(f->w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+	change(f, "PRAGMA foreign_keys = OFF; %s", c->forth);
+	fixture_change_table(f, c->table, c->index, c->back);
+	CHECK(!fixture_integrity(f));
+	fixture_reopen(f);
+	return true;
+}
+
+/* An entry of an index was damaged, and its row was not: nothing is lost, and the row can be changed and deleted. */
+static void test_wrong_entry(void)
+{
+	struct archive_run run = {.id = 1,
+				  .source = "dir",
+				  .key = "key",
+				  .name = "web",
+				  .domid = -1,
+				  .state = "ended",
+				  .began_real = 1000,
+				  .ended_real = 2000,
+				  .reason = "crash"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(entry_changes); i++) {
+		struct fixture f;
+		bool more;
+
+		if (!entry_damage(&f, &entry_changes[i]))
+			return;
+		CHECK_EQ_INT(row_sums_check(f.w), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT sum(lost) + sum(damaged) FROM row_sums"), 0);
+		CHECK(fixture_integrity(&f));
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM streams WHERE run = 2"), 1);
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(archive_writer_put_run(f.w, &run), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		CHECK_EQ_INT(archive_writer_delete_capture(f.w, 9), 0);
+		CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) + (SELECT count(*) FROM gaps) FROM chunks"), 0);
+		fixture_deinit(&f);
+	}
+}
+
+/* Fill the first page of INDEX with a pattern, as a disk may. */
+static void index_break(struct fixture *f, const char *index)
+{
+	char path[128], page[4096];
+	int64_t root = fixture_number(f, "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", index);
+	int64_t bytes = fixture_number(f, "PRAGMA page_size");
+	FILE *file;
+
+	f->w = archive_writer_free(f->w);
+	memset(page, 0xa5, sizeof(page));
+	snprintf(path, sizeof(path), "%s/archive/trace.db", f->state);
+	file = fopen(path, "r+");
+	if (!CHECK(file != NULL))
+		return;
+	CHECK_EQ_INT(fseek(file, (root - 1) * bytes, SEEK_SET), 0);
+	CHECK_EQ_UINT(fwrite(page, (size_t)bytes < sizeof(page) ? (size_t)bytes : sizeof(page), 1, file), 1);
+	CHECK_EQ_INT(fclose(file), 0);
+	fixture_open(f);
+}
+
+/* A page of an index that SQLite cannot read does not keep mprofd from starting, nor the other tables from being checked. */
+static void test_broken_index(void)
+{
+	struct archive_resume at;
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	index_break(&f, "captures_unread");
+	CHECK_EQ_INT(archive_writer_resume(f.w, take, &at), 0);
+	change(&f, "UPDATE runs SET reason = 'x'");
+	CHECK_EQ_INT(row_sums_check(f.w), 0);
+	CHECK_EQ_INT(sum_of(&f, "damaged", "runs"), 1);
+	CHECK_EQ_INT(archive_writer_resume(f.w, take, &at), 0);
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_as_the_schema_says);
@@ -1701,6 +1813,8 @@ int main(void)
 	CHECK_RUN(test_tail_of_range);
 	CHECK_RUN(test_entry_of_sibling);
 	CHECK_RUN(test_no_entry);
+	CHECK_RUN(test_wrong_entry);
+	CHECK_RUN(test_broken_index);
 	CHECK_RUN(test_stamps);
 	CHECK_RUN(test_stamp_of_run);
 	CHECK_RUN(test_stamp_before_deletion);
