@@ -9,33 +9,34 @@
 
 static const struct index_of {
 	const char *table, *name;
+	const char *
+		all; /* how SQLite comes to read the rows themselves; in a table WITHOUT ROWID they are in the index of its key */
 	const char *column; /* a column of it that is never NULL */
 	const char *same;   /* condition: the entry i is that of the row t */
 	const char *rows;   /* condition of the rows that it has */
 } indexes[] = {
-	{"gaps", "gaps_by_position", "stream",
+	{"gaps", "gaps_by_position", "NOT INDEXED", "stream",
 	 "i.stream IS t.stream AND i.after_sequence IS t.after_sequence AND i.id = t.id", "1"},
-	{"captures", "captures_by_run", "run", "i.run IS t.run AND i.id = t.id", "1"},
-	{"captures", "captures_unread", "kind", "i.id = t.id", "kind = '" ARCHIVE_UNREAD "'"},
-	{"capture_streams", "capture_streams_by_stream", "stream", "i.stream IS t.stream AND i.capture IS t.capture",
-	 "1"},
+	{"captures", "captures_by_run", "NOT INDEXED", "run", "i.run IS t.run AND i.id = t.id", "1"},
+	{"captures", "captures_unread", "NOT INDEXED", "kind", "i.id = t.id", "kind = '" ARCHIVE_UNREAD "'"},
+	{"capture_streams", "capture_streams_by_stream", "INDEXED BY sqlite_autoindex_capture_streams_1", "stream",
+	 "i.stream IS t.stream AND i.capture IS t.capture", "1"},
 	/* That of UNIQUE (run, number). */
-	{"streams", "sqlite_autoindex_streams_1", "run", "i.run IS t.run AND i.number IS t.number AND i.id = t.id",
-	 "1"},
-	{"runs", "runs_by_name", "name", "i.name IS t.name AND i.id = t.id", "1"},
-	{"runs", "runs_by_uuid", "uuid", "i.uuid IS t.uuid AND i.id = t.id", "uuid IS NOT NULL"},
+	{"streams", "sqlite_autoindex_streams_1", "NOT INDEXED", "run",
+	 "i.run IS t.run AND i.number IS t.number AND i.id = t.id", "1"},
+	{"runs", "runs_by_name", "NOT INDEXED", "name", "i.name IS t.name AND i.id = t.id", "1"},
+	{"runs", "runs_by_uuid", "NOT INDEXED", "uuid", "i.uuid IS t.uuid AND i.id = t.id", "uuid IS NOT NULL"},
 };
 
 /* Set *DIFFERS to whether index I lacks the entry of a row, or has one that is no row's. */
 static int compare(sqlite3 *db, const struct index_of *i, int64_t *differs)
 {
 	char *sql = sqlite3_mprintf(
-		"SELECT (SELECT count(%s) FROM %s INDEXED BY %s WHERE %s) <> (SELECT count(%s) FROM %s NOT INDEXED "
-		"WHERE %s)"
-		" OR EXISTS (SELECT 1 FROM %s t NOT INDEXED WHERE %s AND NOT EXISTS (SELECT 1 FROM %s i INDEXED BY %s"
-		" WHERE %s AND %s))",
-		i->column, i->table, i->name, i->rows, i->column, i->table, i->rows, i->table, i->rows, i->table,
-		i->name, i->rows, i->same);
+		"SELECT (SELECT count(%s) FROM %s INDEXED BY %s WHERE %s) <> (SELECT count(%s) FROM %s %s WHERE %s)"
+		" OR EXISTS (SELECT 1 FROM %s t %s WHERE %s AND NOT EXISTS (SELECT 1 FROM %s i INDEXED BY %s WHERE %s "
+		"AND %s))",
+		i->column, i->table, i->name, i->rows, i->column, i->table, i->all, i->rows, i->table, i->all, i->rows,
+		i->table, i->name, i->rows, i->same);
 	int r = sql ? database_number(db, sql, differs) : -ENOMEM;
 
 	sqlite3_free(sql);

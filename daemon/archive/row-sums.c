@@ -355,6 +355,8 @@ static int check_part(struct archive_writer *w, const struct table *t, int64_t a
 	/* Declaring damaged rows makes the indexes anew. */
 	if (r == 0 && last == INT64_MAX && !bad)
 		r = index_check(w, t->name);
+	if (r == 0 && last == INT64_MAX && strcmp(t->name, "captures") == 0)
+		r = index_check(w, "capture_streams");
 	if (r == 0 && last == INT64_MAX)
 		r = number(
 			w->store.db, &missing,

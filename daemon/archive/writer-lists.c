@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "index-check.h"
 #include "index-entries.h"
 #include "range-list.h"
 #include "writer-state.h"
@@ -161,6 +162,53 @@ static int put_entry(struct archive_writer *w, int64_t capture, const struct ran
 	return r;
 }
 
+/* Find a stream of which the archive has a damaged range of CAPTURE, and LIST has none. *STREAM: 0 = there is none. */
+static int find_false(struct archive_writer *w, int64_t capture, const struct range_list *list, int64_t *stream)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, STATEMENT_RANGE_STREAMS, VALUES(capture), &s);
+
+	*stream = 0;
+	while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
+		CLEANUP(range_list_deinit) struct range_list whole = {0};
+		const int64_t n = sqlite3_column_int64(s, 0);
+
+		r = range_list_find(list, n) ? 0 : list_rows(w, capture, n, &whole);
+		if (r != 0)
+			return r;
+		if (!range_list_find(list, n) && !whole.n) {
+			*stream = n;
+			return 0;
+		}
+	}
+	return r;
+}
+
+/*
+ * Delete the damaged ranges of CAPTURE that LIST does not name: their streams or captures were damaged. *DROPPED: there were some. A list that may
+ * lack ranges says nothing.
+ */
+static int drop_false(struct archive_writer *w, int64_t capture, const struct range_list *list, bool *dropped)
+{
+	int64_t stream, last = 0;
+	int r;
+
+	*dropped = false;
+	if (list->state != RANGE_LIST_WHOLE)
+		return 0;
+	while ((r = find_false(w, capture, list, &stream)) == 0 && stream != last) {
+		/* SQLite deletes no row that differs from its entry. */
+		r = *dropped ? 0 : index_check(w, "capture_streams");
+		if (r == 0)
+			r = WRITER_RUN(w, STATEMENT_DROP_RANGE, capture, stream);
+		if (r != 0)
+			return r;
+		*dropped = true;
+		last = stream;
+	}
+	return r;
+}
+
 int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool *restored)
 {
 	CLEANUP(range_list_deinit) struct range_list list = {0};
@@ -168,6 +216,8 @@ int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool
 	int r = read_list(w, capture, &list);
 
 	*restored = false;
+	if (r == 0)
+		r = drop_false(w, capture, &list, restored);
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
 	entry = range_list_find(&list, stream);
@@ -279,8 +329,10 @@ int lists_check(struct archive_writer *w)
 {
 	uint64_t restored = 0, strays = 0;
 	bool is_mine;
-	int r = writer_enter(w, &is_mine);
+	int r = index_check(w, "capture_streams");
 
+	if (r == 0)
+		r = writer_enter(w, &is_mine);
 	if (r != 0)
 		return r;
 	r = writer_leave(w, is_mine, check_all(w, &restored, &strays));

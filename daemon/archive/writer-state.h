@@ -154,7 +154,10 @@ int list_make(struct archive_writer *w, int64_t capture);
 int list_repair(struct archive_writer *w, int64_t capture, bool *damaged);
 /* Note in its list that CAPTURE may lack something: it is not complete. */
 int list_lack(struct archive_writer *w, int64_t capture);
-/* Write the range of STREAM again as the list has it. *RESTORED: it has it. */
+/*
+ * Write the range of STREAM again as the list has it, and delete damaged ranges that the list does not have, if it is whole. *RESTORED: one of both
+ * was done.
+ */
 int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool *restored);
 /*
  * Write all ranges again that lists have and the archive lacks, make the lists of captures of an earlier version, and delete what is left of captures whose rows are gone. Log

@@ -363,7 +363,7 @@ static void test_hold(void)
 	disk_deinit(&d);
 }
 
-/* The file is damaged where a guest's oldest capture is. The log says that it cannot be deleted, and the limits of the other guests hold. */
+/* While mprofd runs, the file is damaged where a guest's oldest capture is. The log says that it cannot be deleted, and the limits of the other guests hold. */
 static void test_damaged_guest(void)
 {
 	const struct archive_capture capture = {.id = 1, .run = 1, .kind = "crash", .real = 5};
@@ -387,15 +387,15 @@ static void test_damaged_guest(void)
 	CHECK_EQ_INT(archive_writer_tail(f.w, 1, &tail), 0);
 	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
-	fixture_change_table(&f, "capture_streams", "capture_streams_by_stream",
-			     "UPDATE capture_streams SET stream = 9");
-	fixture_reopen(&f);
 	snprintf(path, sizeof(path), "%s/mprofd.conf", f.state);
 	file = fopen(path, "w");
 	fputs("[policy]\nbytes = 1000\n", file);
 	fclose(file);
 	CHECK_EQ_INT(config_load(&config, path, error, sizeof(error)), 0);
 	retention_init(&retention, f.w, &config);
+	/* The next check of the rows would mend that. */
+	fixture_change_table(&f, "capture_streams", "capture_streams_by_stream",
+			     "UPDATE capture_streams SET stream = 9");
 	retention_add_guest(&retention, "web");
 	retention_add_guest(&retention, "db");
 	retention_run(&retention);
