@@ -28,17 +28,6 @@ static inline void json_add_item(json_t **array, json_t *value)
 	}
 }
 
-/*
- * Return whether a text, which is JSON, was not parsed because there was no memory. ERROR is that of json_loads(), which has returned NULL. jansson
- * 2.14 says nothing then, or finds a fault of syntax; it refuses JSON only for numbers that are too large, and if it is too deep.
- */
-static inline bool json_lacks_memory(const json_error_t *error)
-{
-	enum json_error_code code = json_error_code(error);
-
-	return code != json_error_numeric_overflow && code != json_error_stack_overflow;
-}
-
 struct json_whole {
 	char *text;
 	size_t len, room;

@@ -12,6 +12,7 @@
 
 #include "capture-coverage.h"
 #include "clock.h"
+#include "json-parse.h"
 #include "json-whole.h"
 #include "rate.h"
 #include "row-json.h"
@@ -187,9 +188,9 @@ json_t *json_gap(struct reader *r, const struct archive_gap *gap)
 static json_t *json_marks(const char *text)
 {
 	json_error_t error;
-	CLEANUP(json_unrefp) json_t *marks = json_loads(text ? text : "[]", 0, &error);
+	CLEANUP(json_unrefp) json_t *marks = NULL;
 
-	if (!marks && json_lacks_memory(&error))
+	if (text && json_parse(&marks, text, strlen(text), 0, &error) == -ENOMEM)
 		return NULL;
 	return json_is_array(marks) ? TAKE_PTR(marks) : json_array();
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "capture-head.h"
-#include "json-whole.h"
+#include "json-parse.h"
 #include "quantity.h"
 
 #include <mprof/ring.h>
@@ -66,8 +66,7 @@ int capture_head_read(struct capture_head **hp, const char *json, char *sentence
 		return -ENOMEM;
 	if (n > 2 * HEAD_MOST)
 		return refuse(sentence, size, "is too long");
-	h->json = json_loadb(json, n, JSON_REJECT_DUPLICATES, &error);
-	if (!h->json && json_lacks_memory(&error))
+	if (json_parse(&h->json, json, n, JSON_REJECT_DUPLICATES, &error) == -ENOMEM)
 		return -ENOMEM;
 	if (!json_is_object(h->json))
 		return refuse(sentence, size, "is no JSON object");

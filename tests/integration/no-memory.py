@@ -4,11 +4,14 @@ Allocations of jansson and of libmicrohttpd's headers fail, one after the other 
 example one without the number of lost packets. Each allocation of a question fails once; with MPROF_BRIEF=1, as many as fit, evenly spaced.
 """
 
+import contextlib
 import http.client
+import itertools
 import json
 import lzma
 import os
 import signal
+import sqlite3
 import subprocess
 
 import daemons
@@ -77,6 +80,29 @@ class Server(daemons.Case):
         self.assertGreater(failed, 50)
         self.assertGreater(said, failed * 3 // 4)
         self.assertIsNone(d.server.poll())
+
+    def test_parser(self):
+        """A parser that lacks memory, once or for long, finds no damage in the archive, and no fault in a request."""
+        d, memory = self.start()
+        capture = next(c["id"] for c in d.captures("web") if c["marks"])
+        context = json.dumps({"reason": "crash", "xenstore": {"name": "web"}, "xenstore_complete": True, "console": None, "console_complete": False})
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db, db:
+            db.execute("UPDATE captures SET context = ?, context_checksum = NULL, checksum = NULL", (context,))
+            db.execute("UPDATE row_sums SET unchecked = ? WHERE name = 'captures'", (capture + 1,))
+        marks = json.dumps({"marks": [{"from": "1", "to": "2", "text": "a mark"}]})
+        questions = [lambda path=path: self.ask(d, path) for path in (f"/v1/captures/{capture}/context", f"/v1/captures/{capture}")]
+        questions.append(lambda: d.ask(f"/v1/captures/{capture}", "PATCH", marks, {"Content-Type": "application/json"}))
+        for question in questions:
+            right = question()[::2]
+            for n in itertools.count():
+                memory.fail_parser(n)
+                answer = question()
+                memory.fail(-1)
+                if answer[::2] == right:
+                    break
+                self.assertEqual(answer[0], 503, answer)
+                self.assertIn("memory", json.loads(answer[2])["detail"])
+            self.assertGreater(n, 5, answer)
 
 
 class Changes(daemons.Case):

@@ -15,9 +15,9 @@ class Memory:
     def __init__(self, path):
         self.path = os.path.abspath(path)
         with open(path, "w+b") as f:
-            f.write(struct.pack("qq", 0, -1))
+            f.write(struct.pack("qqq", 0, -1, 0))
             f.flush()
-            self.map = mmap.mmap(f.fileno(), 16)
+            self.map = mmap.mmap(f.fileno(), 24)
 
     def environment(self):
         library = os.path.abspath(os.path.join(BUILD, "tests", "integration", "libfail-memory.so"))
@@ -29,11 +29,15 @@ class Memory:
 
     def count(self):
         """Return how many allocations there were."""
-        return struct.unpack("qq", self.map[:])[0]
+        return struct.unpack("qqq", self.map[:])[0]
 
     def fail(self, n):
         """Let the allocation N from now on fail; N counts from 0, -1: none."""
-        self.map[8:] = struct.pack("q", n)
+        self.map[8:] = struct.pack("qq", n, 0)
+
+    def fail_parser(self, n):
+        """Let the allocation N of jansson's parser from now on fail, and all behind it; N counts from 0."""
+        self.map[8:] = struct.pack("qq", n, 1)
 
 
 def chosen(n, most):

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "json-parse.h"
 #include "resource.h"
 #include "routes.h"
 #include "row-json.h"
@@ -187,10 +188,9 @@ json_t *capture_context(struct exchange *x, int64_t id)
 	if (stored.too_long)
 		return refuse(damaged(x, id, "too long"));
 	if (stored.text) {
-		context = json_loadb(stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
-		/* jansson may call a lack of memory a fault of syntax. */
-		if (!context)
-			context = json_loadb(stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
+		rc = json_parse(&context, stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
+		if (rc == -ENOMEM)
+			return refuse(exchange_reader_problem(x, rc, ""));
 		bad = !context ? "not JSON" : json_is_object(context) ? damaged_member(context) : "not an object";
 	}
 	if (bad)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json-parse.h"
 #include "json-whole.h"
 #include "quantity.h"
 #include "row-json.h"
@@ -62,13 +63,14 @@ static json_t *stream_json(json_t *stream)
 static json_t *streams_json(const char *text, bool *complete)
 {
 	json_error_t error;
-	CLEANUP(json_unrefp) json_t *streams = json_loads(text, 0, &error);
+	CLEANUP(json_unrefp) json_t *streams = NULL;
 	json_t *list = json_array(), *stream;
 	size_t i;
 
-	*complete = streams || !*text;
-	if (!streams && *text && json_lacks_memory(&error))
+	*complete = !*text;
+	if (*text && json_parse(&streams, text, strlen(text), 0, &error) == -ENOMEM)
 		return json_decref(list), NULL;
+	*complete |= streams != NULL;
 	json_array_foreach(streams, i, stream)
 	{
 		*complete &= !json_is_false(json_object_get(stream, "complete"));

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "exchange.h"
+#include "json-parse.h"
 #include "quantity.h"
 
 const char *exchange_header(struct exchange *x, const char *name)
@@ -34,14 +35,17 @@ bool exchange_upload(struct exchange *x, const char *const *allowed, json_t **ob
 	json_error_t error;
 	json_t *value;
 	size_t i;
+	int r = 0;
 
 	if (x->upload_bytes && type && strncasecmp(type, "application/json", 16) != 0) {
 		exchange_problem(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "The body must be application/json.");
 		return false;
 	}
-	*object = x->upload_bytes ? json_loadb(x->upload, x->upload_bytes, JSON_REJECT_DUPLICATES, &error)
-				  : json_object();
-	if (!*object && (!x->upload_bytes || json_error_code(&error) == json_error_out_of_memory)) {
+	if (x->upload_bytes)
+		r = json_parse(object, x->upload, x->upload_bytes, JSON_REJECT_DUPLICATES, &error);
+	else
+		*object = json_object();
+	if (r == -ENOMEM || (!x->upload_bytes && !*object)) {
 		exchange_reader_problem(x, -ENOMEM, "");
 		return false;
 	}

@@ -16,6 +16,7 @@ import select
 import shutil
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -1447,6 +1448,20 @@ class Context(Case):
             self.assertIn(f"context of capture {i} is damaged in the archive (", said["detail"])
             self.assertEqual(self.server.get(f"/v1/captures/{i}").status, 200)
         self.assertEqual(len(self.server.get("/v1/captures").json()["captures"]), len(texts))
+
+    def test_unreadable_marks(self):
+        """A daemon of an earlier version has kept a damaged capture's marks that no reader can parse: the capture has none."""
+        self.guest(name="web")
+        self.fill()
+        texts = (b'[{"text":"\xe1"}]', b'[{"text":"\\u0000"}]', b'[{"text":"\\ud83d"}]', b"7", b'"x"')
+        self.archive.commit(*[f"capture {i} 1 crash -" for i in range(1, len(texts) + 1)])
+        with contextlib.closing(sqlite3.connect(os.path.join(self.server.state, "archive", "trace.db"))) as db, db:
+            for i, text in enumerate(texts, 1):
+                db.execute("UPDATE captures SET marks = CAST(? AS TEXT), checksum = NULL WHERE id = ?", (text, i))
+            db.execute("UPDATE row_sums SET unchecked = ? WHERE name = 'captures'", (len(texts),))
+        answer = self.server.get("/v1/captures")
+        self.assertEqual(answer.status, 200, answer.body)
+        self.assertEqual([capture["marks"] for capture in answer.json()["captures"]], [[]] * len(texts))
 
     def test_lists_do_not_read_it(self):
         self.guest(name="web", uuid=GUEST_UUID, domid=12, source="xen")
