@@ -16,6 +16,7 @@
 #include "array.h"
 #include "clock.h"
 #include "index-check.h"
+#include "json-syntax.h"
 #include "memory-stream.h"
 #include "row-sum.h"
 #include "writer-state.h"
@@ -80,7 +81,7 @@ static const struct table tables[] = {
 			   " kind = CASE WHEN kind IN ('crash', 'watchdog', 'poweroff', 'reboot', 'suspend', "
 			   "'destroyed', 'ended', 'periodic', 'manual', 'trigger', '" ARCHIVE_UNREAD
 			   "') THEN kind ELSE 'ended' END,"
-			   " marks = CASE WHEN json_valid(marks) AND " CAPTURE_RUN_KNOWN " THEN marks ELSE '[]' END,"
+			   " marks = CASE WHEN json_is_right(marks) AND " CAPTURE_RUN_KNOWN " THEN marks ELSE '[]' END,"
 			   " note = CASE WHEN " CAPTURE_RUN_KNOWN " THEN coalesce(note, '') ELSE '' END,"
 			   " context = CASE WHEN context_checksum IS " CONTEXT_SUM " AND " CAPTURE_RUN_KNOWN
 			   " THEN context END"
@@ -198,11 +199,23 @@ static const char context_kept[] =
 	"UPDATE captures SET context_checksum = " CONTEXT_SUM
 	" WHERE checksum IS NULL AND id <= (SELECT unchecked FROM row_sums WHERE name = 'captures');";
 
+/* SQL function: return whether a reader of the archive can parse a value. json_valid() takes more, for example any bytes in strings. */
+static void json_is_right(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const char *text = (const char *)sqlite3_value_text(values[0]);
+
+	(void)n;
+	sqlite3_result_int(context, text && json_syntax_is_right(text, (size_t)sqlite3_value_bytes(values[0])));
+}
+
 int row_sums_open(struct archive_writer *w)
 {
 	sqlite3 *db = w->store.db;
 	int r = database_error(db, row_sum_define(db));
 
+	if (r == 0)
+		r = database_error(db, sqlite3_create_function_v2(db, "json_is_right", 1, SQLITE_UTF8, NULL,
+								  json_is_right, NULL, NULL, NULL));
 	if (r == 0)
 		r = database_run(db, "CREATE TEMP TABLE damaged (id INTEGER PRIMARY KEY);"
 				     "CREATE TEMP TABLE lacking (id INTEGER PRIMARY KEY);");

@@ -938,6 +938,42 @@ static void test_rows_of_runs(void)
 	fixture_deinit(&f);
 }
 
+/* A damaged capture keeps its marks only if a reader can parse them. */
+static void test_marks(void)
+{
+	static const char *const unreadable[] = {"CAST(x'5b7b2274657874223a22e1227d5d' AS TEXT)",
+						 "'[{\"text\":\"\\u0000\"}]'",
+						 "'[{\"text\":\"\\ud83d\"}]'",
+						 "'[{\"text\":\"a}]'",
+						 "'7'",
+						 "7",
+						 "x'5b00'"};
+	struct archive_capture_change note = {
+		.version = -1, .capture = 9, .pinned = 1, .note = "a note", .marks = "[{\"text\":\"\xc3\xa9\"}]"};
+	struct fixture f;
+	bool damaged;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(f.w, &note), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	change(&f, "UPDATE captures SET note = 'A note' WHERE id = 9");
+	CHECK_EQ_INT(row_sums_check_row(f.w, "captures", 9, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(fixture_number(
+			     &f, "SELECT count(*) FROM captures WHERE id = 9 AND marks = '[{\"text\":\"\xc3\xa9\"}]'"),
+		     1);
+	for (size_t i = 0; i < ARRAY_SIZE(unreadable); i++) {
+		change(&f, "UPDATE captures SET marks = %s WHERE id = 9", unreadable[i]);
+		CHECK_EQ_INT(row_sums_check_row(f.w, "captures", 9, &damaged), 0);
+		CHECK(damaged);
+		if (!CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures WHERE id = 9 AND marks = '[]'"), 1))
+			fprintf(stderr, "marks: %s\n", unreadable[i]);
+	}
+	fixture_deinit(&f);
+}
+
 /*
  * The identifier of a row was flipped, so an entry of the index names no row; or an entry was flipped, and names the row of another place. The
  * first is damage like any other, of the second nothing is lost.
@@ -1845,6 +1881,7 @@ int main(void)
 	CHECK_RUN(test_end_before_packet);
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
+	CHECK_RUN(test_marks);
 	CHECK_RUN(test_entries);
 	CHECK_RUN(test_columns);
 	CHECK_RUN(test_tails);
