@@ -269,9 +269,10 @@ static void step_on(struct domain *domain, uint64_t now)
 /* Ask each second whether the suspended domain was resumed. */
 static void step_suspended(struct domain *domain, uint64_t now)
 {
+	const struct host *host = domain->host;
 	uint64_t next;
 
-	if (!domain->host->knows_states) {
+	if (!host->knows_states && !host->silent) {
 		/*
 		 * Without the helper nobody reports the resume. So assume that the domain was
 		 * resumed; if it was not, polling its ring does no harm.
@@ -281,11 +282,13 @@ static void step_suspended(struct domain *domain, uint64_t now)
 	}
 	/*
 	 * Ask before any node is read: XenStore may be slow, and a guest that resumes meanwhile
-	 * overwrites its ring.
+	 * overwrites its ring. A silent helper is asked for all states when it answers again; a domain
+	 * that counted as resumed until then would be captured twice for one suspension.
 	 */
 	if (now >= domain->asked_at + AGAIN_NS) {
 		domain->asked_at = now;
-		domain_ask(domain);
+		if (host->knows_states)
+			domain_ask(domain);
 	}
 	if (domain_context_step(domain, now, &next)) {
 		domain_at(domain, clock_mono());

@@ -314,6 +314,31 @@ class Helper(Edges):
         d.wait(lambda: self.kinds(d, "withdrawn") == ["crash", "ended"])
         self.assertEqual((self.silences(d), d.said().count("answers again")), (1, 1))
 
+    def test_silent_while_suspended(self):
+        """A guest that was suspended before the helper became silent, and after: it was suspended once, and captured once."""
+        d = self.daemons()
+        guest = self.guest(5, "asleep")
+        ring = self.publish(guest)
+        self.attached(d, guest.name)
+        guest.stop("suspend")
+        d.wait(lambda: d.domain("asleep")["state"] == "suspended")
+        d.wait(lambda: self.kinds(d, "asleep") == ["suspend"])
+        self.unmapped(d, guest)
+        os.kill(self.helper(d), signal.SIGSTOP)
+        d.wait(lambda: "does not answer" in d.said())
+        d.advance(3)
+        self.assertEqual((d.domain("asleep")["state"], guest.mapped()), ("suspended", 0))
+        os.kill(self.helper(d), signal.SIGCONT)
+        d.wait(lambda: "answers again" in d.said())
+        guest.resume()
+        d.wait(lambda: guest.mapped() == 4)
+        ring.add(30)
+        guest.die("crashed")
+        self.unmapped(d, guest)
+        self.assertEqual(len(d.wait_ended("asleep")), 1)
+        self.assertEqual(events_of(d.trace("asleep")), ring.written)
+        self.assertEqual(self.kinds(d, "asleep"), ["crash", "suspend"])
+
     def test_answer_waits(self):
         """A helper that has answered a collector which had no time to read that is not silent."""
         d = self.daemons()
