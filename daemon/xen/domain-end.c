@@ -82,8 +82,7 @@ void domain_run_end(struct domain *domain)
 	domain->epoch += domain->has_guest;
 	guest_deinit(&domain->guest);
 	domain->has_guest = domain->without_ring = domain->profiled = false;
-	domain->vcpu.streams = 0;
-	domain->vcpu.refused = false;
+	vcpu_track_renew(&domain->vcpu);
 	domain->unfinished = 0;
 	memset(domain->numbers_used, 0, sizeof(domain->numbers_used));
 	for (struct attachment *a = domain->attachments; a; a = a->next)

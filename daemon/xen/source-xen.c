@@ -24,8 +24,10 @@
 #define PULSE_NS    NS_PER_S	     /* interval of checks of the connection, because its loss wakes nobody up */
 #define SETTLE_NS   (100 * NS_PER_MS)
 #define SETTLE_MAX  (30 * NS_PER_S)
-#define KICKS_MAX   1024u /* kicks fetched in one go, before rings are polled */
-#define PORTS_STEP  256u
+#define SILENCES_SAID \
+	3u /* lines about a silent helper in LOG_LIMIT_INTERVAL_NS: a starved one is silent each few seconds */
+#define KICKS_MAX  1024u /* kicks fetched in one go, before rings are polled */
+#define PORTS_STEP 256u
 
 struct source_xen {
 	struct source source; /* first */
@@ -36,6 +38,8 @@ struct source_xen {
 	uint64_t swept, began; /* when the last sweep and the source began, CLOCK_MONOTONIC ns */
 	bool listed;	       /* a sweep has listed the domains at least once */
 	struct helper_answer answer;
+	struct log_limit silences; /* of lines that say that the helper does not answer */
+	bool said_silent;	   /* the log has said that of the last silence */
 };
 
 static struct source_xen *source_of(struct host *host)
@@ -121,7 +125,8 @@ static void helper_lost(struct host *host)
  */
 static void helper_silent(struct host *host)
 {
-	log_error(
+	source_of(host)->said_silent = log_write_limited(
+		&source_of(host)->silences, LOG_LEVEL_ERROR, NULL,
 		"The helper process does not answer; why guests stop and what their consoles say is not known until it "
 		"does");
 	host->silent = true;
@@ -131,7 +136,8 @@ static void helper_silent(struct host *host)
 
 static void helper_back(struct host *host, uint64_t now)
 {
-	log_info("The helper process answers again");
+	if (source_of(host)->said_silent)
+		log_info("The helper process answers again");
 	host->silent = false;
 	host->states_from = now;
 	host->knows_states = helper_knows_states(host->helper, NULL);
@@ -587,6 +593,7 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen_
 	xen->settle.run = settle_run;
 	xen->pulse.run = pulse_run;
 	xen->began = clock_mono();
+	xen->silences.burst = SILENCES_SAID;
 	host->collector = collector;
 	host->xen = TAKE_PTR(access->xen);
 	host->helper = TAKE_PTR(access->helper);

@@ -18,6 +18,12 @@
 #define END_NS	 (300 * NS_PER_MS) /* time for the helper to write the last events */
 #define LEAVE_NS (500 * NS_PER_MS) /* time to read them, if the run goes on */
 #define WAIT_NS	 (2 * NS_PER_MS)
+/*
+ * Time before a track begins again after a silence of the helper. It doubles with each silence, because each track takes one of the run's
+ * streams: a helper that is slow for days must not use up all of them.
+ */
+#define SILENCE_NS	(10 * NS_PER_S)
+#define SILENCE_MOST_NS (3600 * NS_PER_S)
 
 _Static_assert(VALUE_STREAMS == VCPU_NUMBER_FIRST, "guests have no stream with these numbers");
 
@@ -68,6 +74,17 @@ void vcpu_slots_pulse(struct host *host)
 			slot_end(host, i);
 }
 
+/* A silent helper has ended TRACK: let some time pass before the next one. */
+static void track_put_off(struct vcpu_track *track, uint64_t now)
+{
+	uint64_t wait = SILENCE_NS;
+
+	for (uint32_t i = 0; i < track->silences && wait < SILENCE_MOST_NS; i++)
+		wait *= 2;
+	track->silences++;
+	track->begin_from = now + (wait < SILENCE_MOST_NS ? wait : SILENCE_MOST_NS);
+}
+
 void vcpu_slots_lost(struct host *host, uint64_t now)
 {
 	for (uint32_t i = 0; i < VCPU_SLOTS; i++) {
@@ -75,6 +92,8 @@ void vcpu_slots_lost(struct host *host, uint64_t now)
 
 		if (!track)
 			continue;
+		if (track->phase == VCPU_PHASE_ON)
+			track_put_off(track, now);
 		if (track->phase == VCPU_PHASE_ASKED)
 			vcpu_track_detach(track);
 		else
@@ -139,6 +158,14 @@ static uint32_t number_next(struct vcpu_track *track)
 	return VCPU_NUMBER_FIRST + track->streams;
 }
 
+/* The run has had all its streams. */
+static void track_refuse(struct vcpu_track *track)
+{
+	track->refused = true;
+	log_write(LOG_LEVEL_WARNING, track->domain->name,
+		  "vCPUs are recorded no longer: this run has had all of its %u streams vcpu", VCPU_NUMBERS);
+}
+
 static void track_attach(struct vcpu_track *track, uint32_t vcpus, uint64_t now)
 {
 	struct domain *domain = track->domain;
@@ -146,8 +173,12 @@ static void track_attach(struct vcpu_track *track, uint32_t vcpus, uint64_t now)
 	const char *fault = "";
 
 	memory_array_init(&track->memory, slots_of(track)->area->rings[track->slot], VCPU_RING_BYTES);
-	if (number - VCPU_NUMBER_FIRST >= VCPU_NUMBERS ||
-	    stream_attach(&track->stream, &domain->guest, number, "vcpu", &track->memory.memory, VCPU_RING_BYTES, NULL,
+	if (number - VCPU_NUMBER_FIRST >= VCPU_NUMBERS) {
+		track_refuse(track);
+		vcpu_track_detach(track);
+		return;
+	}
+	if (stream_attach(&track->stream, &domain->guest, number, "vcpu", &track->memory.memory, VCPU_RING_BYTES, NULL,
 			  false, &fault)) {
 		track->refused = true;
 		vcpu_track_detach(track);
@@ -198,8 +229,12 @@ void vcpu_track_step(struct vcpu_track *track, uint64_t now)
 
 	if (!slots_of(track)->area || (track->phase != VCPU_PHASE_OFF && track->phase != VCPU_PHASE_ON))
 		return;
-	if (track->phase == VCPU_PHASE_OFF && (!wanted || track->refused || track->streams >= VCPU_NUMBERS))
+	if (track->phase == VCPU_PHASE_OFF && (!wanted || track->refused || now < track->begin_from))
 		return;
+	if (track->phase == VCPU_PHASE_OFF && track->streams >= VCPU_NUMBERS) {
+		track_refuse(track);
+		return;
+	}
 	if (track->phase == VCPU_PHASE_ON && (!wanted || track->steps != track->domain->clock_steps)) {
 		vcpu_track_end(track, now);
 		return;
@@ -257,6 +292,13 @@ static void track_run(struct task *task, uint64_t now)
 void vcpu_track_init(struct vcpu_track *track, struct domain *domain)
 {
 	*track = (struct vcpu_track){.task.run = track_run, .domain = domain};
+}
+
+void vcpu_track_renew(struct vcpu_track *track)
+{
+	track->streams = track->silences = 0;
+	track->begin_from = 0;
+	track->refused = false;
 }
 
 void vcpu_track_end(struct vcpu_track *track, uint64_t now)

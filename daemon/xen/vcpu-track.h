@@ -40,11 +40,13 @@ struct vcpu_track {
 	enum vcpu_phase phase;
 	uint32_t slot;	   /* valid unless OFF */
 	uint32_t streams;  /* number of such streams that the run has had */
-	bool refused;	   /* the helper cannot record this domain: do not ask again in this run */
-	bool end_asked;	   /* ENDING: the helper was asked to end */
-	uint64_t end_by;   /* ENDING: when to go on without its answer, CLOCK_MONOTONIC ns */
-	uint64_t leave_at; /* ENDED: when to detach the stream if the run goes on, CLOCK_MONOTONIC ns */
-	unsigned steps;	   /* the domain's CLOCK_STEPS when the track began */
+	uint32_t silences; /* how often a silent helper has ended the run's track */
+	bool refused; /* the helper cannot record this domain, or the run has had all its streams: do not ask again in this run */
+	uint64_t begin_from; /* do not begin before, because the helper was silent; CLOCK_MONOTONIC ns */
+	bool end_asked;	     /* ENDING: the helper was asked to end */
+	uint64_t end_by;     /* ENDING: when to go on without its answer, CLOCK_MONOTONIC ns */
+	uint64_t leave_at;   /* ENDED: when to detach the stream if the run goes on, CLOCK_MONOTONIC ns */
+	unsigned steps;	     /* the domain's CLOCK_STEPS when the track began */
 	struct memory_array memory;
 	struct stream stream;
 };
@@ -69,6 +71,8 @@ struct vcpu_slots {
 
 /* Initialise the track of DOMAIN, which owns it. */
 void vcpu_track_init(struct vcpu_track *track, struct domain *domain);
+/* The run has ended: the next one has streams of its own. */
+void vcpu_track_renew(struct vcpu_track *track);
 /* A ring of the domain was polled: begin the track, end it, or correct its clock. */
 void vcpu_track_step(struct vcpu_track *track, uint64_t now);
 /* Let the helper write the last events, because the domain has ended. The stream stays attached. */

@@ -9,6 +9,7 @@
 #include <mprof/bytes.h>
 #include <mprof/packet.h>
 
+#include "catch.h"
 #include "check.h"
 #include "collector.h"
 #include "domain-steps.h"
@@ -306,11 +307,62 @@ static void test_not_wanted(void)
 	domain->vcpu.streams = VCPU_NUMBERS;
 	vcpu_track_step(&domain->vcpu, clock_mono());
 	CHECK_EQ_UINT(questions, 0);
-	domain->vcpu.streams = 0;
+	vcpu_track_renew(&domain->vcpu);
 	begin(&w, 0);
 	domain->guest.policy.vcpu = false;
 	vcpu_track_step(&domain->vcpu, clock_mono());
 	CHECK_EQ_INT(domain->vcpu.phase, VCPU_PHASE_ENDING);
+	world_deinit(&w);
+}
+
+/* Let the helper be silent at NOW, and answer again. */
+static void silence(struct world *w, uint64_t now)
+{
+	w->host.silent = true;
+	vcpu_slots_lost(&w->host, now);
+	vcpu_track_detach(&w->domains[0].vcpu);
+	w->host.silent = false;
+	vcpu_slots_pulse(&w->host);
+	answer_give(w);
+	CHECK_EQ_INT(w->host.vcpus.slots[0].state, VCPU_SLOT_FREE);
+}
+
+/* A helper is silent each time that it is asked. A run does not use up its streams in an hour, and says when it has. */
+static void test_silences(void)
+{
+	static struct world w;
+	static struct catch c;
+	struct vcpu_track *track = &w.domains[0].vcpu;
+	uint64_t began, now;
+
+	if (!world_init(&w))
+		return;
+	began = now = clock_mono();
+	for (unsigned i = 0; i < VCPU_NUMBERS; i++) {
+		vcpu_track_step(track, now);
+		if (!CHECK_EQ_INT(track->phase, VCPU_PHASE_ASKED))
+			break;
+		answer_give(&w);
+		CHECK_EQ_INT(track->phase, VCPU_PHASE_ON);
+		silence(&w, now);
+		vcpu_track_step(track, now + 9 * NS_PER_S);
+		if (!CHECK_EQ_INT(track->phase, VCPU_PHASE_OFF))
+			break;
+		while (now < track->begin_from)
+			now += NS_PER_S;
+		CHECK(track->streams == i + 1 && (now < began + 3600 * NS_PER_S || i > 7));
+	}
+	CHECK(now > began + 48 * 3600 * NS_PER_S && now < began + 72 * 3600 * NS_PER_S);
+	catch_begin(&c);
+	vcpu_track_step(track, now);
+	vcpu_track_step(track, now + NS_PER_S);
+	CHECK_EQ_INT(track->phase, VCPU_PHASE_OFF);
+	CHECK_EQ_STR(
+		catch_end(&c),
+		"mprof: warning: first: vCPUs are recorded no longer: this run has had all of its 64 streams vcpu\n");
+	/* The next run begins at once. */
+	vcpu_track_renew(track);
+	begin(&w, 0);
 	world_deinit(&w);
 }
 
@@ -320,5 +372,6 @@ int main(void)
 	CHECK_RUN(test_late_answer);
 	CHECK_RUN(test_steps);
 	CHECK_RUN(test_not_wanted);
+	CHECK_RUN(test_silences);
 	return check_done();
 }
