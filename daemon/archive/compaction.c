@@ -330,9 +330,9 @@ int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequ
 {
 	struct packet_end end;
 	struct archive_end last;
-	int r;
+	int r = writer_mend(w, stream, sequence);
 
-	for (;;) {
+	while (r == 0) {
 		r = writer_packet_end(w, stream, sequence, &end);
 		if (r != 0 || !end.any || end.flags & ARCHIVE_CHUNK_LAST)
 			return r;
@@ -354,4 +354,5 @@ int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequ
 			return r;
 		usage_add(&w->usage, stream, -(int64_t)(end.offset - end.row_begin));
 	}
+	return r;
 }

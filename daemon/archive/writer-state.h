@@ -64,6 +64,9 @@ int writer_leave(struct archive_writer *w, bool is_mine, int r);
 /* Compute the usage of STREAM again from its rows. Do nothing if the archive has no such stream. Return 0 or an error. */
 int writer_recount(struct archive_writer *w, int64_t stream);
 
+/* Let the index agree with the rows of a packet (index-entries.h), and count damage. Needs an open transaction. Return 0 or an error. */
+int writer_mend(struct archive_writer *w, int64_t stream, uint64_t sequence);
+
 /* The end of a packet's stored rows. */
 struct packet_end {
 	bool any;	    /* the packet has rows, so the other fields are valid */

@@ -401,6 +401,30 @@ static bool piece_holds(const struct archive_writer *w, const struct archive_pie
 	       (piece->length == 0 || piece->data);
 }
 
+int writer_mend(struct archive_writer *w, int64_t stream, uint64_t sequence)
+{
+	bool mended;
+	int r = index_entries_mend(w, stream, sequence, 0, &mended);
+
+	w->damage.pieces += r == 0 && mended;
+	return r;
+}
+
+/*
+ * Find the end of the packet that PIECE continues. The index alone tells it. So let the index agree with the rows before PIECE is dropped or cut by
+ * it, and before rows are replaced: SQLite changes no row that differs from its entry.
+ */
+static int find_end(struct archive_writer *w, const struct archive_piece *piece, struct packet_end *end)
+{
+	int r = writer_packet_end(w, piece->stream, piece->sequence, end);
+	const bool replaces = end->any && (piece->flags & ARCHIVE_CHUNK_LAST || fills_row(piece));
+
+	if (r != 0 || (piece->offset == end->offset && !replaces && !(end->flags & ARCHIVE_CHUNK_LAST)))
+		return r;
+	r = writer_mend(w, piece->stream, piece->sequence);
+	return r ? r : writer_packet_end(w, piece->stream, piece->sequence, end);
+}
+
 /* Append PIECE. Return as archive_writer_append(), or ARCHIVE_E_DAMAGED with nothing changed. */
 static int append(struct archive_writer *w, const struct archive_piece *piece)
 {
@@ -408,7 +432,7 @@ static int append(struct archive_writer *w, const struct archive_piece *piece)
 	struct packet_end end;
 	int r;
 
-	r = writer_packet_end(w, rest.stream, rest.sequence, &end);
+	r = find_end(w, &rest, &end);
 	if (r != 0 || end.flags & ARCHIVE_CHUNK_LAST)
 		return r;
 	if (rest.offset > end.offset)
@@ -428,19 +452,6 @@ static int append(struct archive_writer *w, const struct archive_piece *piece)
 	return r;
 }
 
-/*
- * Let the index agree with the rows of a packet of which a row was damaged. Return 0 if they disagreed, so the rows may be whole now;
- * ARCHIVE_E_DAMAGED if the packet is as damaged as before; or an error.
- */
-static int mend(struct archive_writer *w, int64_t stream, uint64_t sequence)
-{
-	bool mended;
-	int r = index_entries_mend(w, stream, sequence, 0, &mended);
-
-	w->damage.pieces += r == 0 && mended;
-	return r == 0 && !mended ? ARCHIVE_E_DAMAGED : r;
-}
-
 int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece)
 {
 	int r;
@@ -450,8 +461,6 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
 	if (!usage_has(&w->usage, piece->stream))
 		return ARCHIVE_E_ABSENT;
 	r = append(w, piece);
-	if (r == ARCHIVE_E_DAMAGED && (r = mend(w, piece->stream, piece->sequence)) == 0)
-		r = append(w, piece);
 	if (r != ARCHIVE_E_DAMAGED)
 		return r;
 	/*
@@ -502,8 +511,6 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 		r = WRITER_RUN(w, strcmp(gap->kind, "lost") == 0 ? STATEMENT_COUNT_LOST : STATEMENT_COUNT_SKIPPED,
 			       gap->stream, (int64_t)gap->packets);
 	if (r == 0)
-		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
-	if (r == ARCHIVE_E_DAMAGED && (r = mend(w, gap->stream, gap->after_sequence)) == 0)
 		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
 	/*
 	 * A row before the gap is damaged: repair the packet. The repair declares a gap itself,

@@ -1054,8 +1054,23 @@ static const char *const column_changes[] = {
 /* Events after a column of a row was damaged. */
 enum column_way { COLUMN_ENFORCE, COLUMN_APPEND, COLUMN_GAP, COLUMN_REPAIR, COLUMN_RESUME, COLUMN_WAYS };
 
-/* Make packet 6, and packet 7 that grows, and apply CHANGE to the row of 6, or to the second one of 7. */
-static bool columns_make(struct fixture *f, const char *change_columns, bool is_newest)
+/* Damage to an entry, and the change that gives its row the columns that it had. */
+static const struct {
+	const char *forth, *back;
+} entry_columns[] = {
+	{"offset = offset + (1 << 10)", "offset = offset - (1 << 10)"},
+	{"length = length + (1 << 9)", "length = length - (1 << 9)"},
+	{"length = length - 4", "length = length + 4"},
+	{"flags = flags + 8", "flags = flags - 8"},
+	{"first_timestamp = first_timestamp + (1 << 30)", "first_timestamp = first_timestamp - (1 << 30)"},
+	{"packet_bytes = packet_bytes + 1", "packet_bytes = packet_bytes - 1"},
+};
+
+/*
+ * Make packet 6, and packet 7 that grows. Apply FORTH (NULL = nothing) to the row of 6, or to the second one of 7, and to its entry, and then BACK to
+ * the row alone.
+ */
+static bool columns_make(struct fixture *f, const char *forth, const char *back, bool is_newest)
 {
 	char sql[128];
 
@@ -1067,7 +1082,9 @@ static bool columns_make(struct fixture *f, const char *change_columns, bool is_
 	CHECK_EQ_INT(fixture_append(f, 1, 7, 30, 500, 0, true, 2000), 0);
 	CHECK_EQ_INT(fixture_append(f, 1, 7, 530, 300, 0, true, 2001), 0);
 	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
-	snprintf(sql, sizeof(sql), "UPDATE chunks SET %s WHERE id = %d", change_columns, is_newest ? 3 : 1);
+	if (forth)
+		change(f, "UPDATE chunks SET %s WHERE id = %d", forth, is_newest ? 3 : 1);
+	snprintf(sql, sizeof(sql), "UPDATE chunks SET %s WHERE id = %d", back, is_newest ? 3 : 1);
 	fixture_change_table(f, "chunks", "chunks_by_position", sql);
 	fixture_reopen(f);
 	return true;
@@ -1131,7 +1148,22 @@ static void test_columns(void)
 		for (unsigned way = 0; way < 2 * COLUMN_WAYS; way++) {
 			struct fixture f;
 
-			if (!columns_make(&f, column_changes[i], way >= COLUMN_WAYS))
+			if (!columns_make(&f, NULL, column_changes[i], way >= COLUMN_WAYS))
+				return;
+			columns_use(&f, way % COLUMN_WAYS);
+			columns_check(&f, way % COLUMN_WAYS);
+			fixture_deinit(&f);
+		}
+}
+
+/* A column of an entry is damaged, and its row is not: as before. */
+static void test_columns_of_entry(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(entry_columns); i++)
+		for (unsigned way = 0; way < 2 * COLUMN_WAYS; way++) {
+			struct fixture f;
+
+			if (!columns_make(&f, entry_columns[i].forth, entry_columns[i].back, way >= COLUMN_WAYS))
 				return;
 			columns_use(&f, way % COLUMN_WAYS);
 			columns_check(&f, way % COLUMN_WAYS);
@@ -1884,6 +1916,7 @@ int main(void)
 	CHECK_RUN(test_marks);
 	CHECK_RUN(test_entries);
 	CHECK_RUN(test_columns);
+	CHECK_RUN(test_columns_of_entry);
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_tail_of_range);
 	CHECK_RUN(test_range_entry);
