@@ -42,6 +42,7 @@ struct enforcement {
 	uint64_t held;
 	struct head *heads;
 	size_t n_heads;
+	bool is_checked; /* the ranges of pinned captures are */
 	int64_t capture; /* oldest capture that may be deleted; 0 = none */
 	int64_t capture_age;
 };
@@ -258,6 +259,33 @@ static int delete_packet(struct enforcement *e, struct head *h)
 	return r ? r : find_head(e, h, (int64_t)h->sequence + 1);
 }
 
+static int find_heads(struct enforcement *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < e->n_heads && r == 0; i++)
+		r = find_head(e, &e->heads[i], INT64_MIN);
+	return r;
+}
+
+/* Check the ranges of pinned captures, which hold packets, before a packet is deleted. *RESTORED: the candidates are others now. */
+static int check_pinned(struct enforcement *e, bool *restored)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&e->w->store.statements, STATEMENT_PINNED_CAPTURES, NO_VALUES, &s);
+	bool is_some;
+
+	*restored = false;
+	while (s && (r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
+		r = list_check_ranges(e->w, sqlite3_column_int64(s, 0), &is_some);
+		if (r != 0)
+			return r;
+		*restored |= is_some;
+	}
+	e->is_checked = r == 0;
+	return r;
+}
+
 /*
  * Delete the oldest candidate if a limit is exceeded. IS_DRY: do not delete. *MORE: a candidate was
  * deleted, or would have been.
@@ -265,12 +293,17 @@ static int delete_packet(struct enforcement *e, struct head *h)
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
 	struct head *h = oldest_head(e);
-	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_damaged;
+	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_damaged, restored = false;
 	int r;
 
 	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_age : h->age);
 	if (!*more || is_dry)
 		return 0;
+	if (!is_capture && !e->is_checked) {
+		r = check_pinned(e, &restored);
+		if (r != 0 || restored)
+			return r ? r : find_heads(e);
+	}
 	if (!is_capture) {
 		r = delete_packet(e, h);
 		/* The capture may have lost its last packet, and be a candidate now. */
@@ -424,8 +457,7 @@ static int enforce(struct enforcement *e, unsigned limit, bool *more)
 
 	*more = false;
 	if (e->before_age || (e->bytes && e->held > e->bytes)) {
-		for (size_t i = 0; i < e->n_heads && r == 0; i++)
-			r = find_head(e, &e->heads[i], INT64_MIN);
+		r = find_heads(e);
 		if (r == 0)
 			r = find_capture(e);
 		*more = r == 0;

@@ -227,6 +227,24 @@ int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool
 	return put_entry(w, capture, entry);
 }
 
+int list_check_ranges(struct archive_writer *w, int64_t capture, bool *restored)
+{
+	CLEANUP(range_list_deinit) struct range_list list = {0};
+	int r = read_list(w, capture, &list);
+
+	*restored = false;
+	for (size_t i = 0; i < list.n && r == 0; i++) {
+		CLEANUP(range_list_deinit) struct range_list whole = {0};
+		bool is_restored = false;
+
+		r = list_rows(w, capture, list.entries[i].stream, &whole);
+		if (r == 0 && !whole.n)
+			r = list_restore(w, capture, list.entries[i].stream, &is_restored);
+		*restored |= is_restored;
+	}
+	return r == ARCHIVE_E_ABSENT ? 0 : r;
+}
+
 /* Write those ranges of LIST again that the archive lacks, and add their number to *RESTORED. */
 static int restore_missing(struct archive_writer *w, int64_t capture, const struct range_list *list, uint64_t *restored)
 {

@@ -162,6 +162,8 @@ int list_lack(struct archive_writer *w, int64_t capture);
  * was done.
  */
 int list_restore(struct archive_writer *w, int64_t capture, int64_t stream, bool *restored);
+/* Do as list_restore() for each range of CAPTURE that is damaged or missing. */
+int list_check_ranges(struct archive_writer *w, int64_t capture, bool *restored);
 /*
  * Write all ranges again that lists have and the archive lacks, make the lists of captures of an earlier version, and delete what is left of captures whose rows are gone. Log
  * what was found. Return 0 or an error.

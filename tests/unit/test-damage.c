@@ -1378,6 +1378,30 @@ static void test_range_entry(void)
 	}
 }
 
+/* A damaged range of a pinned capture holds its packets all the same. */
+static void test_pinned_range(void)
+{
+	const struct archive_capture_change pin = {.capture = 9, .pinned = 1, .version = -1};
+	static const char *const changes[] = {"last_sequence = 2", "first_sequence = 900", "stream = 1025"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct fixture f;
+		bool more;
+
+		if (!archive_make(&f))
+			return;
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(archive_writer_change_capture(f.w, &pin), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		change(&f, "PRAGMA foreign_keys = OFF; UPDATE capture_streams SET %s", changes[i]);
+		CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 1, 0, 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 3);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT sum(first_sequence * 10 + last_sequence) FROM capture_streams"),
+			     34);
+		fixture_deinit(&f);
+	}
+}
+
 /* Stamps of a damaged capture that contradict those beside it neither delete it early, nor keep it and those behind it for ever. */
 static void test_stamps(void)
 {
@@ -1920,6 +1944,7 @@ int main(void)
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_tail_of_range);
 	CHECK_RUN(test_range_entry);
+	CHECK_RUN(test_pinned_range);
 	CHECK_RUN(test_entry_of_sibling);
 	CHECK_RUN(test_no_entry);
 	CHECK_RUN(test_wrong_entry);
