@@ -19,7 +19,8 @@
 
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
 /* A reading, and the verdict on it, mostly take a second; many guests that end at once wait for one another. */
-#define READING_NS (60 * NS_PER_S)
+#define READING_NS	(60 * NS_PER_S)
+#define PINNED_CHECK_NS (600 * NS_PER_S)
 
 struct head {
 	int64_t stream;
@@ -42,7 +43,6 @@ struct enforcement {
 	uint64_t held;
 	struct head *heads;
 	size_t n_heads;
-	bool is_checked; /* the ranges of pinned captures are */
 	int64_t capture; /* oldest capture that may be deleted; 0 = none */
 	int64_t capture_age;
 };
@@ -268,6 +268,12 @@ static int find_heads(struct enforcement *e)
 	return r;
 }
 
+/* Return whether the ranges of pinned captures must be checked: each search for them reads all captures. */
+static bool is_due(const struct archive_writer *w)
+{
+	return !w->pinned_checked || clock_mono() - w->pinned_checked > PINNED_CHECK_NS;
+}
+
 /* Check the ranges of pinned captures, which hold packets, before a packet is deleted. *RESTORED: the candidates are others now. */
 static int check_pinned(struct enforcement *e, bool *restored)
 {
@@ -282,7 +288,8 @@ static int check_pinned(struct enforcement *e, bool *restored)
 			return r;
 		*restored |= is_some;
 	}
-	e->is_checked = r == 0;
+	if (r == 0 && !*restored) /* the transaction of what was restored may yet fail */
+		e->w->pinned_checked = clock_mono();
 	return r;
 }
 
@@ -299,7 +306,7 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_age : h->age);
 	if (!*more || is_dry)
 		return 0;
-	if (!is_capture && !e->is_checked) {
+	if (!is_capture && is_due(e->w)) {
 		r = check_pinned(e, &restored);
 		if (r != 0 || restored)
 			return r ? r : find_heads(e);

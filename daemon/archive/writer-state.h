@@ -47,6 +47,7 @@ struct archive_writer {
 	struct deletion_tally deletions;      /* committed, and not taken yet */
 	archive_send_call *send;	      /* see archive_writer_send(); NULL = the outbox is off */
 	const void *send_context;
+	uint64_t pinned_checked; /* CLOCK_MONOTONIC when the ranges of pinned captures were right, in ns; 0 = never */
 	int64_t unread_told; /* the newest capture of the kind `unread` of which the log says that it cannot be decided on */
 };
 
