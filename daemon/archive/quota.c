@@ -8,6 +8,9 @@
  * Two things are never deleted: the newest packet of a stream whose run has not ended, because the
  * stream may grow and is continued from there; and a capture of which packets are left, if only the
  * limit of bytes is exceeded.
+ *
+ * Where the file is damaged, SQLite fails, and the whole transaction is rolled back. Such a place is passed over from then on (bad-places.h), and
+ * the call begins anew: one damaged guest stops no limit of others, and none of the archive.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,10 +24,12 @@
 /* A reading, and the verdict on it, mostly take a second; many guests that end at once wait for one another. */
 #define READING_NS	(60 * NS_PER_S)
 #define PINNED_CHECK_NS (600 * NS_PER_S)
+#define PASSES_MOST	16u /* places that a call passes over; the next call finds the others */
 
 struct head {
-	int64_t stream;
+	int64_t stream, run;
 	bool is_ended; /* the run has ended */
+	bool is_held;  /* the run may have pinned packets, and nothing tells which */
 	bool any;      /* there is a candidate, the packet SEQUENCE copied at AGE */
 	uint64_t sequence;
 	int64_t age;	/* on the age clock, ns */
@@ -45,7 +50,27 @@ struct enforcement {
 	size_t n_heads;
 	int64_t capture; /* oldest capture that may be deleted; 0 = none */
 	int64_t capture_age;
+	bool has_checked;    /* the ranges of pinned captures were checked */
+	struct bad_place at; /* the place to pass over if what is done now fails */
 };
+
+static struct bad_place place_at(enum bad_place_kind kind, int64_t id)
+{
+	return (struct bad_place){.kind = kind, .id = id};
+}
+
+/* Return the place of KIND at which this guest's content, or that of all, is looked for. A guest's name may not be in memory; a stream of it is. */
+static struct bad_place search_of(const struct enforcement *e, enum bad_place_kind kind)
+{
+	return (struct bad_place){kind, !e->name ? 0 : e->n_heads ? e->heads[0].stream : -1, 0};
+}
+
+/* Return whether PLACE is passed over. If it is not, what follows happens there. */
+static bool is_passed(struct enforcement *e, struct bad_place place)
+{
+	e->at = place;
+	return bad_places_has(&e->w->bad_places, &place);
+}
 
 /*
  * Get the statement OF_GUEST with the guest's name bound; or OF_ALL, if the limits are for all
@@ -76,6 +101,7 @@ static int list_streams(struct enforcement *e)
 			e->heads = more;
 		}
 		e->heads[e->n_heads++] = (struct head){.stream = sqlite3_column_int64(s, 0),
+						       .run = sqlite3_column_int64(s, 2),
 						       .mended = INT64_MIN,
 						       .is_ended = sqlite3_column_int(s, 1) != 0};
 		e->held += (uint64_t)usage_bytes(&e->w->usage, sqlite3_column_int64(s, 0));
@@ -124,32 +150,55 @@ static int packet_age(struct archive_writer *w, struct head *h)
 	return 0;
 }
 
+/* Return the packet's place. */
+static struct bad_place packet_place(const struct head *h, int64_t sequence)
+{
+	return (struct bad_place){BAD_PLACE_PACKET, h->stream, (uint64_t)sequence};
+}
+
+/* Find the stream's oldest packet from FROM on that is in no pinned capture and is not passed over. */
+static int find_free(struct enforcement *e, const struct head *h, int64_t from, int64_t *sequence, bool *is_none)
+{
+	struct archive_writer *w = e->w;
+	int64_t until;
+	bool is_free;
+
+	for (;;) {
+		struct bad_place place;
+		int r = statement_number(&w->store.statements, STATEMENT_FIRST_PACKET, VALUES(h->stream, from),
+					 sequence, is_none);
+
+		if (r != 0 || *is_none)
+			return r;
+		if (*sequence < from) /* a damaged index would repeat a packet for ever */
+			return -EBADMSG;
+		r = statement_number(&w->store.statements, STATEMENT_PINNED_UNTIL, VALUES(h->stream, *sequence), &until,
+				     &is_free);
+		place = packet_place(h, *sequence);
+		if (r != 0 || (is_free && !bad_places_has(&w->bad_places, &place)))
+			return r;
+		until = is_free ? *sequence : until;
+		*is_none = until == INT64_MAX;
+		if (*is_none)
+			return 0;
+		from = until + 1;
+	}
+}
+
 /* Find the stream's oldest packet, from FROM on, that may be deleted, and store it in *H. */
 static int find_head(struct enforcement *e, struct head *h, int64_t from)
 {
 	struct archive_writer *w = e->w;
-	int64_t sequence, until, newest;
-	bool is_none, is_free, is_mended;
+	int64_t sequence, newest;
+	bool is_none, is_mended;
 	int r;
 
 	h->any = false;
-	for (;;) {
-		r = statement_number(&w->store.statements, STATEMENT_FIRST_PACKET, VALUES(h->stream, from), &sequence,
-				     &is_none);
-		if (r != 0 || is_none)
-			return r;
-		if (sequence < from) /* a damaged index would repeat a packet for ever */
-			return -EBADMSG;
-		r = statement_number(&w->store.statements, STATEMENT_PINNED_UNTIL, VALUES(h->stream, sequence), &until,
-				     &is_free);
-		if (r != 0)
-			return r;
-		if (is_free)
-			break;
-		if (until == INT64_MAX)
-			return 0;
-		from = until + 1;
-	}
+	if (h->is_held || is_passed(e, place_at(BAD_PLACE_STREAM, h->stream)))
+		return 0;
+	r = find_free(e, h, from, &sequence, &is_none);
+	if (r != 0 || is_none)
+		return r;
 	if (!h->is_ended) {
 		r = statement_number(&w->store.statements, STATEMENT_NEWEST_PACKET, 1, &h->stream, &newest, &is_none);
 		if (r != 0 || newest == sequence)
@@ -157,6 +206,7 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 	}
 	h->any = true;
 	h->sequence = (uint64_t)sequence;
+	e->at = packet_place(h, sequence);
 	/* An entry of the index that names no row gets one, which has no age, and can be deleted. */
 	r = index_entries_mend(w, h->stream, h->sequence, 0, &is_mended);
 	if (r == 0 && is_mended && h->mended != sequence) {
@@ -167,22 +217,40 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 	return r ? r : packet_age(w, h);
 }
 
+/* Find the oldest capture above *ONE that is not pinned, with its age. */
+static int next_capture(struct enforcement *e, int64_t *one, bool *is_none)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = guest_statement(e, STATEMENT_GUEST_OLDEST_CAPTURE, STATEMENT_OLDEST_CAPTURE, &s);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 2, *one);
+	r = statement_step(&e->w->store.statements, s);
+	*is_none = r != STATEMENT_ROW;
+	if (*is_none)
+		return r;
+	*one = sqlite3_column_int64(s, 0);
+	e->capture_age = age_at(&e->w->age, sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2));
+	return 0;
+}
+
 /* Find the oldest capture that may be deleted. */
 static int find_capture(struct enforcement *e)
 {
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool has_none;
-	int64_t one;
-	int r = guest_statement(e, STATEMENT_GUEST_OLDEST_CAPTURE, STATEMENT_OLDEST_CAPTURE, &s);
+	const struct bad_place search = search_of(e, BAD_PLACE_CAPTURES);
+	bool is_none, has_none;
+	int64_t one = INT64_MIN;
+	int r;
 
 	e->capture = 0;
-	if (!s)
-		return r;
-	r = statement_step(&e->w->store.statements, s);
-	if (r != STATEMENT_ROW)
-		return r;
-	e->capture_age = age_at(&e->w->age, sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2));
-	one = sqlite3_column_int64(s, 0);
+	do {
+		if (is_passed(e, search))
+			return 0;
+		r = next_capture(e, &one, &is_none);
+		if (r != 0 || is_none)
+			return r;
+	} while (is_passed(e, place_at(BAD_PLACE_CAPTURE, one)));
 	if (e->capture_age < e->before_age) {
 		e->capture = one;
 		return 0;
@@ -247,7 +315,10 @@ int packet_delete(struct archive_writer *w, int64_t stream, int64_t sequence, in
 static int delete_packet(struct enforcement *e, struct head *h)
 {
 	int64_t gone = 0;
-	int r = packet_delete(e->w, h->stream, (int64_t)h->sequence, &gone, &h->gone);
+	int r;
+
+	e->at = packet_place(h, (int64_t)h->sequence);
+	r = packet_delete(e->w, h->stream, (int64_t)h->sequence, &gone, &h->gone);
 
 	if (r != 0)
 		return r;
@@ -269,26 +340,64 @@ static int find_heads(struct enforcement *e)
 }
 
 /* Return whether the ranges of pinned captures must be checked: each search for them reads all captures. */
-static bool is_due(const struct archive_writer *w)
+static bool is_due(const struct enforcement *e)
 {
-	return !w->pinned_checked || clock_mono() - w->pinned_checked > PINNED_CHECK_NS;
+	return !e->has_checked && (!e->w->pinned_checked || clock_mono() - e->w->pinned_checked > PINNED_CHECK_NS);
 }
 
-/* Check the ranges of pinned captures, which hold packets, before a packet is deleted. *RESTORED: the candidates are others now. */
-static int check_pinned(struct enforcement *e, bool *restored)
+/* Hold all packets of the run of CAPTURE, which is pinned, and whose ranges cannot be checked. */
+static int hold_run(struct enforcement *e, int64_t capture)
+{
+	int64_t run;
+	bool is_null;
+	int r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_CAPTURE, VALUES(capture), &run, &is_null);
+
+	for (size_t i = 0; i < e->n_heads && r == 0 && !is_null; i++)
+		e->heads[i].is_held |= e->heads[i].run == run;
+	return r;
+}
+
+/*
+ * Check the ranges of pinned captures, which hold packets, before a packet is deleted. *CHANGED: the candidates may be others now. *IS_WHOLE: no capture
+ * was passed over.
+ */
+static int check_ranges(struct enforcement *e, bool *changed, bool *is_whole)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&e->w->store.statements, STATEMENT_PINNED_CAPTURES, NO_VALUES, &s);
-	bool is_some;
 
-	*restored = false;
 	while (s && (r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
-		r = list_check_ranges(e->w, sqlite3_column_int64(s, 0), &is_some);
+		const int64_t capture = sqlite3_column_int64(s, 0);
+		bool is_restored = true;
+
+		if (is_passed(e, place_at(BAD_PLACE_RANGES, capture))) {
+			*is_whole = false;
+			r = hold_run(e, capture);
+		} else {
+			r = list_check_ranges(e->w, capture, &is_restored);
+		}
 		if (r != 0)
 			return r;
-		*restored |= is_some;
+		*changed |= is_restored;
+		e->at = search_of(e, BAD_PLACE_PINNED);
 	}
-	if (r == 0 && !*restored) /* the transaction of what was restored may yet fail */
+	return r;
+}
+
+/* Call check_ranges() once in this call. If captures cannot be looked for, their ranges hold packets as they are. */
+static int check_pinned(struct enforcement *e, bool *changed)
+{
+	bool is_whole = true;
+	int r = 0;
+
+	*changed = false;
+	if (is_passed(e, search_of(e, BAD_PLACE_PINNED)))
+		is_whole = false;
+	else
+		r = check_ranges(e, changed, &is_whole);
+	e->has_checked = true;
+	/* The transaction of what was restored may yet fail. */
+	if (r == 0 && is_whole && !*changed)
 		e->w->pinned_checked = clock_mono();
 	return r;
 }
@@ -300,15 +409,15 @@ static int check_pinned(struct enforcement *e, bool *restored)
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
 	struct head *h = oldest_head(e);
-	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_damaged, restored = false;
+	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_damaged, is_changed = false;
 	int r;
 
 	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_age : h->age);
 	if (!*more || is_dry)
 		return 0;
-	if (!is_capture && is_due(e->w)) {
-		r = check_pinned(e, &restored);
-		if (r != 0 || restored)
+	if (!is_capture && is_due(e)) {
+		r = check_pinned(e, &is_changed);
+		if (r != 0 || is_changed)
 			return r ? r : find_heads(e);
 	}
 	if (!is_capture) {
@@ -316,6 +425,7 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		/* The capture may have lost its last packet, and be a candidate now. */
 		return r ? r : find_capture(e);
 	}
+	e->at = place_at(BAD_PLACE_CAPTURE, e->capture);
 	/* A stamp is believed only if its row is undamaged. Else the row is declared, and gets stamps that are possible. */
 	r = row_sums_check_row(e->w, "captures", e->capture, &is_damaged);
 	if (r == 0 && !is_damaged)
@@ -350,6 +460,24 @@ static int delete_run(struct archive_writer *w, int64_t run)
 	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
 }
 
+/* Find the first ended run without content above *RUN. BEFORE is on the age clock. */
+static int next_empty_run(const struct enforcement *e, int64_t before, int64_t *run, bool *is_none)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = guest_statement(e, STATEMENT_GUEST_EMPTY_RUNS, STATEMENT_EMPTY_RUNS, &s);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 2, before);
+	sqlite3_bind_int64(s, 3, *run);
+	r = statement_step(&e->w->store.statements, s);
+	*is_none = r != STATEMENT_ROW;
+	if (*is_none)
+		return r;
+	*run = sqlite3_column_int64(s, 0);
+	return 0;
+}
+
 /*
  * Delete ended runs without content. A run without a ring (its guest has only a memory profile), and one of which nothing
  * was archived before it was lost, is kept for REMEMBERED_NS; so is one whose packets were damaged, with the gaps that say
@@ -359,29 +487,19 @@ static int delete_run(struct archive_writer *w, int64_t run)
 static int delete_empty_runs(struct enforcement *e)
 {
 	const int64_t before = e->excess == DELETION_DISK ? INT64_MAX : (int64_t)age_before(&e->w->age, REMEMBERED_NS);
+	const struct bad_place search = search_of(e, BAD_PLACE_RUNS);
+	int64_t run = 0;
 
-	for (int64_t last = 0;;) {
-		int64_t run = 0;
-		int r;
+	while (!is_passed(e, search)) {
+		bool is_none;
+		int r = next_empty_run(e, before, &run, &is_none);
 
-		{
-			CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-
-			r = guest_statement(e, STATEMENT_GUEST_EMPTY_RUNS, STATEMENT_EMPTY_RUNS, &s);
-			if (!s)
-				return r;
-			sqlite3_bind_int64(s, 2, before);
-			r = statement_step(&e->w->store.statements, s);
-			if (r != STATEMENT_ROW)
-				return r;
-			run = sqlite3_column_int64(s, 0);
-		}
-		/* A damaged index would repeat a run for ever. */
-		r = run == last ? -EBADMSG : delete_run(e->w, run);
-		if (r != 0)
+		if (r == 0 && !is_none && !is_passed(e, place_at(BAD_PLACE_RUN, run)))
+			r = delete_run(e->w, run);
+		if (r != 0 || is_none)
 			return r;
-		last = run;
 	}
+	return 0;
 }
 
 /*
@@ -395,9 +513,10 @@ static int tidy(struct enforcement *e)
 	for (size_t i = 0; i < e->n_heads && r == 0; i++) {
 		const struct head *h = &e->heads[i];
 
+		e->at = place_at(BAD_PLACE_STREAM, h->stream);
 		if (h->was_cut)
 			r = WRITER_RUN(e->w, STATEMENT_SETTLE_STREAM, h->stream, 1, 0, h->gone);
-		if (r == 0 && (h->was_cut || e->before_age))
+		if (r == 0 && (h->was_cut || e->before_age) && !is_passed(e, place_at(BAD_PLACE_GAPS, h->stream)))
 			r = WRITER_RUN(e->w, STATEMENT_DROP_GAPS, h->stream, h->was_cut ? INT64_MAX : e->before_age);
 	}
 	return r ? r : delete_empty_runs(e);
@@ -431,10 +550,11 @@ static int next_unread(const struct enforcement *e, int64_t *capture, bool *is_n
  */
 static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
 {
+	const struct bad_place search = search_of(e, BAD_PLACE_UNREAD);
 	int64_t capture = 0;
 	bool is_none, is_some = false;
 
-	for (unsigned left = limit; left && e->held > e->bytes;) {
+	for (unsigned left = limit; left && e->held > e->bytes && !is_passed(e, search);) {
 		const unsigned before = left;
 		int r = next_unread(e, &capture, &is_none);
 
@@ -442,6 +562,7 @@ static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
 			return r;
 		if (is_none)
 			break;
+		e->at = place_at(BAD_PLACE_NONE, 0);
 		r = unread_make_room(e->w, capture, e->excess, &left);
 		if (r == ARCHIVE_E_DAMAGED && left) /* it is declared now, and can be deleted */
 			r = unread_make_room(e->w, capture, e->excess, &left);
@@ -476,17 +597,67 @@ static int enforce(struct enforcement *e, unsigned limit, bool *more)
 	return r ? r : tidy(e);
 }
 
-/* Enforce E in a transaction, behind captures of the kind `unread`, and free its heads. */
-static int enforce_all(struct enforcement *e, unsigned limit, bool *more)
+/* Enforce E in a transaction. After an error what it counted as damage is as before, because nothing of it was declared. */
+static int enforce_once(struct enforcement *e, unsigned limit, bool *more)
 {
+	const struct archive_damage damage = e->w->damage;
 	bool is_mine;
-	int r = list_streams(e);
+	int r;
 
+	e->at = place_at(BAD_PLACE_NONE, 0);
+	r = writer_enter(e->w, &is_mine);
+	if (r != 0)
+		return r;
+	r = enforce(e, limit, more);
+	if (r == 0)
+		e->at = place_at(BAD_PLACE_NONE, 0);
+	r = writer_leave(e->w, is_mine, r);
+	if (r != 0)
+		e->w->damage = damage;
+	return r;
+}
+
+/* Enforce E, behind captures of the kind `unread`. */
+static int try(struct enforcement *e, unsigned limit, bool *more)
+{
+	int r;
+
+	e->at = place_at(BAD_PLACE_NONE, 0);
+	e->n_heads = 0;
+	e->held = 0;
+	e->has_checked = false;
 	*more = false;
+	r = list_streams(e);
 	if (r == 0 && e->bytes)
 		r = drop_unread(e, limit, more);
-	if (r == 0 && !*more && (r = writer_enter(e->w, &is_mine)) == 0)
-		r = writer_leave(e->w, is_mine, enforce(e, limit, more));
+	return r == 0 && !*more ? enforce_once(e, limit, more) : r;
+}
+
+/* After R, pass over the place where E is, and count it as damage. Return whether E may be tried again. */
+static bool pass_over(struct enforcement *e, int r)
+{
+	bool is_new;
+
+	if ((r != -EBADMSG && r != ARCHIVE_E_ABSENT && r != ARCHIVE_E_DAMAGED) ||
+	    !bad_places_note(&e->w->bad_places, &e->at, e->name, &is_new))
+		return false;
+	e->w->damage.pieces += is_new;
+	return true;
+}
+
+/* Enforce E, and pass over the places where the file is damaged. */
+static int enforce_all(struct enforcement *e, unsigned limit, bool *more)
+{
+	const bool is_mine = !e->w->store.in_transaction;
+	unsigned passes = 0;
+	int r;
+
+	while ((r = try(e, limit, more)) != 0 && pass_over(e, r) && is_mine)
+		if (++passes == PASSES_MOST) {
+			*more = true;
+			r = 0;
+			break;
+		}
 	free(e->heads);
 	return r;
 }

@@ -11,6 +11,7 @@
 #include <mprof/ring.h>
 
 #include "age.h"
+#include "bad-places.h"
 #include "database.h"
 #include "deletion.h"
 #include "outbox.h"
@@ -48,6 +49,7 @@ struct archive_writer {
 	archive_send_call *send;	      /* see archive_writer_send(); NULL = the outbox is off */
 	const void *send_context;
 	uint64_t pinned_checked; /* CLOCK_MONOTONIC when the ranges of pinned captures were right, in ns; 0 = never */
+	struct bad_places bad_places; /* limits pass over them */
 	int64_t unread_told; /* the newest capture of the kind `unread` of which the log says that it cannot be decided on */
 };
 

@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "log.h"
 #include "space.h"
+#include "store.h"
 
 #define KEEP_NS	     (5 * NS_PER_S)
 #define NAMES_MAX    8192u
@@ -80,14 +81,24 @@ void retention_deinit(struct retention *retention)
 	*retention = (struct retention){0};
 }
 
+/* Return whether R says that nothing can be deleted now, and that room or time changes that. */
+static bool is_passing(int r)
+{
+	return r == ARCHIVE_E_FULL || r == ARCHIVE_E_BUSY;
+}
+
 /* Log that the limits of the guest NAME, or of the archive (NULL), cannot be kept, if R says that the archive failed. Return R. */
 static int tell(struct retention *retention, const char *name, int r)
 {
-	if (r < 0)
-		log_write_limited(&retention->failures, LOG_LEVEL_ERROR, name,
-				  "The oldest content cannot be deleted from the archive; mprofd --fsck saves what is "
-				  "whole: %s",
-				  strerror(-r));
+	char cause[256];
+
+	if (r == 0 || is_passing(r))
+		return r;
+	store_explain(archive_writer_store(retention->w), r, cause, sizeof(cause));
+	log_write_limited(&retention->failures, LOG_LEVEL_ERROR, name,
+			  "The oldest content cannot be deleted from the archive; mprofd --fsck saves what is whole: "
+			  "%s",
+			  cause);
 	return r;
 }
 
@@ -182,7 +193,7 @@ static bool keep_quotas(struct retention *retention)
 
 		if (policy.bytes || policy.age_ns)
 			r = keep_limits(retention, name, policy.bytes, policy.age_ns, &some);
-		if (r > 0)
+		if (is_passing(r))
 			break;
 	}
 	if (c->archive_bytes || c->archive_age_ns)
