@@ -462,7 +462,7 @@ static bool policy_load(struct fixture *f, struct config *config, const char *te
 	return CHECK_EQ_INT(config_load(config, path, error, sizeof(error)), 0);
 }
 
-/* What is damaged in a test, and what stays then. */
+/* Damage, and the content that stays then. */
 static const struct {
 	const char *table, *index, *sql; /* NULL = the second page of a packet's row */
 	const char *place;		 /* in the log */
