@@ -224,6 +224,7 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 static void leave_packet(struct ring *ring, const struct ring_slot *slot)
 {
 	ring->cursor.taken_first = slot->first;
+	ring->cursor.taken = ring->cursor.sequence;
 	ring->cursor.has_taken_first = slot->final > MPROF_PACKET_HEADER_BYTES;
 	ring->cursor.sequence++;
 	ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;

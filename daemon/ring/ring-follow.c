@@ -141,6 +141,23 @@ static int first_lap_check(const struct ring *ring)
 }
 
 /*
+ * The active packet, of which no byte was taken, has a first timestamp that was not seen before. If the packet before it has its
+ * number and is another one, so is this one, although its first timestamp may also have been loaded half-written. Return 0, STEP_LAPPED or
+ * RING_E_GONE.
+ */
+static int before_check(struct ring *ring)
+{
+	const uint32_t before = ring->writer.slot ? ring->writer.slot - 1 : ring->n - 1;
+	struct ring_header h;
+	uint64_t first;
+	int r = ring_incarnation_load(ring, &ring->slots[before], &first, &h);
+
+	if (r)
+		return r == RING_E_GONE ? r : 0;
+	return ring_is_replaced(ring, before, first, &h) ? STEP_LAPPED : 0;
+}
+
+/*
  * Compare FIRST, which was loaded as the first timestamp of the active packet, in SLOT, with the one that was seen before (rule 2).
  * H, CONTENT and LEFT as for restart_check(). Return 0, STEP_AGAIN (it changed before bytes were taken: the packet starts afresh),
  * STEP_LAPPED (the ring is initialised again, or bytes were taken), STEP_STILL or RING_E_GONE.
@@ -151,16 +168,19 @@ static int first_check(struct ring *ring, struct ring_slot *slot, uint64_t first
 	const uint64_t sequence = ring->writer.active;
 	int r;
 
+	if (slot->has_first && slot->first == first)
+		return 0;
 	if (!slot->has_first) {
+		r = before_check(ring);
 		slot->first = first;
-		slot->has_first = true;
-		return 0;
+		slot->has_first = r == 0;
+		return r;
 	}
-	if (slot->first == first)
-		return 0;
 	if (ring->cursor.sequence == sequence && ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return STEP_LAPPED;
 	r = sequence == 0 ? restart_check(ring, slot, h, content, left) : first_lap_check(ring);
+	if (r == 0)
+		r = before_check(ring);
 	if (r)
 		return r;
 	ring_return_to(ring, sequence);

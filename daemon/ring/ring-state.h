@@ -20,6 +20,7 @@ struct sweep {
 	uint32_t history; /* number of packets before NEWEST whose numbers precede it without a gap */
 	bool new_ring;	  /* numbered 0, 1, 2, ... as after creation, with empty packets at the end */
 	bool all_empty;
+	bool replaced;	/* a packet that was followed has its number, and is another one (ring_is_replaced()) */
 	bool first_lap; /* numbered 0, 1, 2, ... to the end, and packet 0 has events: its slot is not being reused */
 	uint64_t first_of_0; /* first timestamp of the packet in slot 0 */
 	uint64_t counts;     /* hash of the counts and sizes of all headers */
@@ -155,6 +156,11 @@ int ring_final_again(struct ring *ring, uint64_t sequence);
 int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end);
 
 /* ring-sweep.c */
+/*
+ * Return whether slot I, whose first timestamp FIRST and header H were loaded as by ring_incarnation_load(), has the number of a packet
+ * that the writer left and is another packet: the count wrapped around, or the ring was initialised again.
+ */
+bool ring_is_replaced(const struct ring *ring, uint32_t i, uint64_t first, const struct ring_header *h);
 /* Load every header once and conclude where the writer is. Return 0, RING_E_GONE or STEP_STILL. */
 int ring_sweep_load(struct ring *ring, struct sweep *sweep);
 /*

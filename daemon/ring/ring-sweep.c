@@ -8,7 +8,26 @@
 #include <mprof/packet.h>
 
 #define WRITER_BYTES_PER_S 500000000ull /* no writer is faster; limits how many packets can have passed unseen */
-#define BEHIND_POLLS	   3u		/* polls after which a count that fell counts as wrapped around */
+#define BEHIND_POLLS	   3u		/* polls after which a ring whose count fell counts as initialised again */
+
+bool ring_is_replaced(const struct ring *ring, uint32_t i, uint64_t first, const struct ring_header *h)
+{
+	const struct ring_slot *slot = &ring->slots[i];
+	const struct ring_cursor *cursor = &ring->cursor;
+	const uint64_t back = (ring->writer.slot + ring->n - i) % ring->n;
+	const uint64_t sequence = ring->writer.active - back;
+	const bool is_taken = cursor->has_taken_first && cursor->taken == sequence;
+	bool declared;
+
+	if (back == 0 || back > ring->writer.active || h->count != (uint16_t)sequence ||
+	    ring_header_bits(h) == MPROF_PACKET_EMPTY_BITS)
+		return false;
+	if (!is_taken && !(slot->has_first && slot->final > MPROF_PACKET_HEADER_BYTES && !slot->damaged))
+		return false;
+	if (first == (is_taken ? cursor->taken_first : slot->first))
+		return false;
+	return ring->dead || (ring_order_load(ring, slot, &declared) == 0 && declared);
+}
 
 int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 {
@@ -28,6 +47,7 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 		if (i == 0)
 			sweep->first_of_0 = first;
 		numbered = numbered && h.count == i;
+		sweep->replaced = sweep->replaced || ring_is_replaced(ring, i, first, &h);
 		sweep->counts = sweep->counts * 0x100000001b3u + ((uint64_t)h.count << 32 | ring_header_bits(&h));
 		slot->count = h.count;
 		if (ring_header_bits(&h) != MPROF_PACKET_EMPTY_BITS) {
@@ -134,12 +154,40 @@ bool ring_count_may_wrap(const struct ring *ring, uint64_t ns)
 	return (double)ns * (WRITER_BYTES_PER_S / 1e9) / (double)smallest >= 32768;
 }
 
+/*
+ * Return whether the ring, which was followed in its first lap, has packets with the same numbers as then and another packet 0: the count
+ * wrapped around, or the ring was initialised again and is full. Before the writer leaves packet 0, or a byte of it is taken, its first
+ * timestamp may have been loaded half-written.
+ */
+static bool is_another_lap(const struct ring *ring, const struct sweep *sweep)
+{
+	const struct ring_slot *zero = &ring->slots[0];
+
+	return sweep->first_lap && ring->writer.active < ring->n && zero->has_first &&
+	       zero->first != sweep->first_of_0 &&
+	       (ring->writer.active > 0 || ring_is_taken(ring) || ring->writer.fell);
+}
+
+/* Return for how long the writer was not followed, ns. */
+static uint64_t lost_ns(const struct ring *ring)
+{
+	return clock_mono() - (ring->writer.lost_at ? ring->writer.lost_at : ring->polled_at);
+}
+
+/* Return whether the count may have wrapped around until now. Call this after the loads from which a conclusion is drawn. */
+static bool may_wrap(const struct ring *ring)
+{
+	return ring_count_may_wrap(ring, lost_ns(ring));
+}
+
 /* Return whether the ring was initialised again since the last poll. */
 static bool renewed(const struct ring *ring, const struct sweep *sweep)
 {
 	const struct ring_slot *zero = &ring->slots[0];
 	uint64_t passed;
 
+	if ((sweep->replaced || is_another_lap(ring, sweep)) && !may_wrap(ring))
+		return true;
 	if (!sweep->new_ring)
 		return false;
 	if (ring->writer.active < ring->n)
@@ -154,7 +202,7 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 	 */
 	passed = (uint16_t)(ring->n - 1 - (uint16_t)ring->writer.active);
 	return (double)passed * zero->bytes >
-	       (double)(clock_mono() - ring->polled_at) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
+	       (double)lost_ns(ring) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
 }
 
 /*
@@ -167,20 +215,16 @@ static int cursor_anew(const struct ring *ring, uint32_t at)
 	const struct ring_slot *before = &ring->slots[at ? at - 1 : ring->n - 1];
 	uint64_t first;
 
-	if (!ring->cursor.has_taken_first || before->count != (uint16_t)(ring->cursor.sequence - 1))
+	if (!ring->cursor.has_taken_first || ring->cursor.taken + 1 != ring->cursor.sequence ||
+	    before->count != (uint16_t)(ring->cursor.sequence - 1))
 		return STEP_LAPPED;
 	if (!ring_first_load(ring, before, &first))
 		return RING_E_GONE;
 	return first == ring->cursor.taken_first ? STEP_OVERWRITTEN : STEP_LAPPED;
 }
 
-/*
- * Bytes of the packet at the cursor were taken: check that its slot still holds that packet. Return
- * 0; STEP_LAPPED (another packet with the same count: the count wrapped around); STEP_OVERWRITTEN (the
- * writer has begun the packet anew); STEP_MOVED (the slot is being reused: the packet's remaining bytes
- * are lost); STEP_STILL (undecided: try again) or RING_E_GONE.
- */
-static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
+/* Look whether the slot of the packet at the cursor still holds that packet. Return as cursor_check(), but never RING_E_RENEWED. */
+static int cursor_look(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
 	const uint32_t n = ring->n ? ring->n : 1; /* N is never 0; this tells it to the static analyser */
 	const uint32_t at = (uint32_t)((sweep->newest + n - (newest - ring->cursor.sequence) % n) % n);
@@ -202,49 +246,64 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 }
 
 /*
- * Return whether the ring, which was followed in its first lap, has packets with the same numbers as then and another packet 0: the count
- * wrapped around, or the ring was initialised again and is full.
+ * If bytes of the packet at the cursor were taken, check that its slot still holds that packet. Return 0; STEP_LAPPED (another packet with
+ * the same count: the count wrapped around); RING_E_RENEWED (the same, and there was no time for that: the ring was initialised
+ * again); STEP_OVERWRITTEN (the writer has begun the packet anew); STEP_MOVED (the slot is being reused: the packet's remaining
+ * bytes are lost); STEP_STILL (undecided: try again) or RING_E_GONE.
  */
-static bool is_another_lap(const struct ring *ring, const struct sweep *sweep, uint64_t newest)
+static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
-	const struct ring_slot *zero = &ring->slots[0];
+	int r = cursor_look(ring, newest, sweep);
+	struct sweep again;
 
-	return sweep->first_lap && ring->writer.active < ring->n && newest < ring->n && zero->has_first &&
-	       zero->first != sweep->first_of_0;
+	if (r != STEP_LAPPED || may_wrap(ring))
+		return r;
+	/* If stores are seen out of order, the slot may be being reused: sweep, and look again. */
+	r = ring_sweep_load(ring, &again);
+	if (r == 0)
+		r = cursor_look(ring, newest, sweep);
+	return r == STEP_LAPPED ? RING_E_RENEWED : r == RING_E_GONE ? r : STEP_STILL;
 }
 
 /*
- * Set *NEWEST to the 64-bit number of the newest packet of the sweep. If that number is before the
- * active packet, either the count wrapped around or the writer overtook the sweep; it counts as a
- * wrap only after BEHIND_POLLS polls. If more packets precede the newest one than its number
- * allows, or all have the numbers of the first lap and packet 0 is another one, the count has wrapped at least once: set *AT_LEAST. Return 0, or STEP_STILL to sweep
- * again.
+ * Set *NEWEST to the 64-bit number of the newest packet of the sweep. *AT_LEAST: the count may have wrapped around. If more packets
+ * precede the newest one than its number allows, or a packet has the number of another one, the count has wrapped at least once: set
+ * *AT_LEAST. If the newest packet is before the active one, and the count did not wrap, the writer overtook the sweep, or the ring was
+ * initialised again; it counts as initialised again only after BEHIND_POLLS polls. Return 0, RING_E_RENEWED, or STEP_STILL to
+ * sweep again.
  */
 static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *at_least, uint64_t *newest)
 {
+	const bool is_other = *at_least && (sweep->replaced || is_another_lap(ring, sweep));
+
 	*newest = mprof_sequence_after(ring->writer.active, ring->slots[sweep->newest].count);
-	if (*newest < sweep->history || is_another_lap(ring, sweep, *newest)) {
+	if (*newest < sweep->history || (is_other && *newest - ring->writer.active < ring->n)) {
 		*newest += 65536;
 		*at_least = true;
 	}
-	if (*newest - ring->writer.active <= INT16_MAX || *at_least || ++ring->writer.behind > BEHIND_POLLS) {
+	if (*newest - ring->writer.active <= INT16_MAX || *at_least) {
 		ring->writer.behind = 0;
 		return 0;
 	}
-	return STEP_STILL;
+	return ++ring->writer.behind > BEHIND_POLLS ? RING_E_RENEWED : STEP_STILL;
 }
 
-/* A sweep that the writer overtakes can look like a new ring too, but two such sweeps differ. */
+/*
+ * A sweep that the writer overtakes can look like a new ring too, but two such sweeps differ. A packet that was replaced, or
+ * a full ring in its first lap with another packet 0, is no such sweep: the writer may go on meanwhile.
+ */
 int ring_confirm_renewed(struct ring *ring, struct sweep *sweep)
 {
 	const struct sweep first = *sweep;
 	int r = ring_sweep_load(ring, sweep);
+	bool same;
 
 	if (r)
 		return r;
-	return sweep->counts == first.counts && sweep->first_of_0 == first.first_of_0 && sweep->new_ring
-		       ? RING_E_RENEWED
-		       : STEP_STILL;
+	if (first.replaced && sweep->replaced)
+		return RING_E_RENEWED;
+	same = first.new_ring ? sweep->new_ring && sweep->counts == first.counts : first.first_lap && sweep->first_lap;
+	return same && sweep->first_of_0 == first.first_of_0 ? RING_E_RENEWED : STEP_STILL;
 }
 
 /*
@@ -262,10 +321,10 @@ static int begun_anew(struct ring *ring, struct ring_sink *sink, uint64_t newest
 	return ring_follow_from(ring, next < newest ? next : newest, newest, sweep);
 }
 
-int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
+/* Find the writer as ring_resync(), which says what this returns. */
+static int find(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
 {
-	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->polled_at) ||
-			(ring->restart.pending && ring->restart.at_least);
+	bool at_least = ring->restart.pending && ring->restart.at_least;
 	uint64_t newest, start;
 	struct sweep sweep;
 	int r;
@@ -276,6 +335,7 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 		return r;
 	if (renewed(ring, &sweep))
 		return ring_confirm_renewed(ring, &sweep);
+	at_least = at_least || may_wrap(ring);
 	r = newest_sequence(ring, &sweep, &at_least, &newest);
 	if (r)
 		return r;
@@ -315,4 +375,15 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 			return r;
 	}
 	return ring_follow_from(ring, start < newest ? start : newest, newest, &sweep);
+}
+
+int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
+{
+	int r = find(ring, sink, reason, oldest);
+
+	if (r == 0)
+		ring->writer.lost_at = 0;
+	else if (!ring->writer.lost_at)
+		ring->writer.lost_at = ring->polled_at;
+	return r;
 }

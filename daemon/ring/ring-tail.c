@@ -196,6 +196,20 @@ static bool ended_with_less(struct ring *ring, uint64_t sequence, bool dead)
 	return end && (end < grown || (sequence == ring->cursor.sequence && end < ring->cursor.offset));
 }
 
+/*
+ * Return whether the slot behind the active packet has a number that the writer could not leave there: the guest died while it
+ * initialised the ring again, and the slot may have had a packet that was not seen.
+ */
+static bool is_begun_anew(struct ring *ring, uint64_t sequence)
+{
+	const struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->writer.slot)];
+	const uint64_t lap = sequence + 1 < ring->n ? 0 : ring->n;
+	struct ring_header h;
+
+	return sequence == ring->writer.active && !next->missing && !ring_header_load(ring, next, &h) &&
+	       h.count != (uint16_t)(sequence + 1) && h.count != (uint16_t)(sequence + 1 - lap);
+}
+
 int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ring_mark *at)
 {
 	if (ring_mark_before(*at, ring_cursor_mark(ring)))
@@ -210,7 +224,8 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 
 		if (r == 0)
 			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);
-		if (r == 0 && ended_with_less(ring, at->sequence, dead)) {
+		if (r == 0 &&
+		    (ended_with_less(ring, at->sequence, dead) || (dead && is_begun_anew(ring, at->sequence)))) {
 			if (!dead)
 				return 0; /* a later poll declares the rest of the packet lost */
 			if (!tail_lost(sink, at))

@@ -1173,7 +1173,7 @@ sweep:
 	};
 	if
 	:: i_ <= curseq && curseq <= newest && curat > 0 ->
-		/* ring-sweep.c cursor_check: is the packet at the cursor still that one? */
+		/* ring-sweep.c cursor_look: is the packet at the cursor still that one? */
 		STAMP(CURSLOT);
 		HEADER(CURSLOT);
 		atomic {

@@ -18,6 +18,9 @@
 #define SMALL 300u
 #define LARGE 20000u
 
+/* Time passes only where a test says so. */
+uint64_t clock_own = 1000 * NS_PER_S;
+
 static struct guest g;
 
 static void gap_is(unsigned i, uint64_t after, uint64_t next, bool at_least, enum ring_gap_reason reason)
@@ -360,7 +363,7 @@ static void test_count_goes_round(void)
 
 			read_to_five(n, LARGE);
 			guest_jump(&g, newest, 9);
-			g.ring.polled_at = clock_mono();
+			g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
 			CHECK_EQ_INT(guest_poll(&g), 0);
 			CHECK_EQ_UINT(g.n_gaps, 1);
 			gap_is(0, 5, newest - (n - 1) + 1, true, RING_GAP_LAPPED);
@@ -390,6 +393,7 @@ static void test_numbers_below_zero(void)
 		CHECK_EQ_UINT(g.ring.cursor.sequence, 5);
 		guest_forget(&g);
 		guest_jump(&g, newest, 9);
+		g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
 		CHECK_EQ_INT(guest_poll(&g), 0);
 		gap_is(0, 5, newest - 15 + 1, true, RING_GAP_LAPPED);
 		guest_watch(&g, 3);
@@ -474,21 +478,20 @@ static void test_lap(void)
 }
 
 /*
- * The newest packet has a smaller number than the active one. The reader takes this for a wrapped
- * count only if several polls in a row see it.
+ * The newest packet has a smaller number than the active one, and there was no time for a count that wrapped around: the ring was
+ * initialised again, if several polls in a row see it.
  */
 static void test_count_falls(void)
 {
 	read_to_five(4, LARGE);
-	guest_jump(&g, 4 + 65536, 9);
+	guest_jump(&g, 1 + 65536, 9);
 	g.ring.polled_at = clock_mono();
 	for (unsigned i = 0; i < 3; i++) {
 		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.n_gaps, 0);
 	}
-	CHECK_EQ_INT(guest_poll(&g), 0);
-	gap_is(0, 5, 4 + 65536 - 2, false, RING_GAP_LAPPED);
-	CHECK_EQ_UINT(g.ring.writer.behind, 0);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
+	CHECK_EQ_UINT(g.n_gaps, 0);
 
 	/* If there was time for that many packets, the first poll accepts the wrapped count. */
 	read_to_five(4, LARGE);
@@ -513,6 +516,28 @@ static void test_count_falls(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
+/*
+ * The sink has no room for a gap that says at least how many packets are lost: the next poll, soon after, says so, too. The same
+ * holds if the newest packet was behind the active one at first.
+ */
+static void test_at_least_later(void)
+{
+	read_to_five(4, LARGE);
+	guest_jump(&g, 30, 4);
+	g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
+	g.takes_no_gap = true;
+	CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
+	g.takes_no_gap = false;
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
+	/* The writer was found, so the next gap is counted from this poll on. */
+	guest_forget(&g);
+	guest_jump(&g, 60, 4);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_UINT(g.n_gaps, 1);
+	CHECK(!g.gaps[0].at_least);
+}
+
 /* ---- a ring that is initialised again -------------------------------------------------------- */
 
 static void test_renewed(void)
@@ -529,6 +554,42 @@ static void test_renewed(void)
 		g.ring.polled_at = clock_mono();
 		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
+	}
+}
+
+/* The new ring is past its first lap, and the writer is in the packet that was followed, or before it or behind it. */
+static void test_renewed_past_first_lap(void)
+{
+	for (uint64_t newest = 4; newest < 8; newest++) {
+		read_to_five(4, LARGE);
+		guest_format(&g);
+		guest_write_to(&g, newest, 12);
+		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
+		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
+	}
+}
+
+/*
+ * In the first lap the ring is initialised again and filled up before the next poll: its packets have the numbers as before. Only if
+ * there was time for 65,536 packets, these may have passed. The sink never hears of so many otherwise.
+ */
+static void test_renewed_in_first_lap(void)
+{
+	for (uint64_t newest = 3; newest < 5; newest++) {
+		for (int is_late = 0; is_late < 2; is_late++) {
+			guest_new(&g, 4, LARGE);
+			guest_write_to(&g, 2, 1);
+			CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+			guest_watch(&g, 6);
+			CHECK_EQ_UINT(g.ring.cursor.sequence, 2);
+			guest_forget(&g);
+			guest_format(&g);
+			guest_write_to(&g, newest, 12);
+			g.ring.polled_at = clock_mono() - (is_late ? 10 * NS_PER_S : 0);
+			CHECK_EQ_INT(guest_poll(&g), is_late ? 0 : RING_E_RENEWED);
+			CHECK_EQ_UINT(g.n_gaps, is_late);
+			CHECK(!is_late || g.gaps[0].at_least);
+		}
 	}
 }
 
@@ -1163,6 +1224,7 @@ static void change_at(struct guest *guest, uint64_t offset, size_t n)
 		break;
 	case CHANGE_ROUND:
 		guest_jump(guest, guest->sequence + 65536, events + 1);
+		clock_own += 10 * NS_PER_S;
 		break;
 	case CHANGE_LAP:
 		guest_jump(guest, guest->sequence + guest->n, events + 1);
@@ -2294,7 +2356,10 @@ int main(void)
 	CHECK_RUN(test_numbers_below_zero);
 	CHECK_RUN(test_lap);
 	CHECK_RUN(test_count_falls);
+	CHECK_RUN(test_at_least_later);
 	CHECK_RUN(test_renewed);
+	CHECK_RUN(test_renewed_past_first_lap);
+	CHECK_RUN(test_renewed_in_first_lap);
 	CHECK_RUN(test_renewed_early);
 	CHECK_RUN(test_renewed_or_round);
 	CHECK_RUN(test_renewed_in_copy);

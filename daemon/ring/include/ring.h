@@ -163,7 +163,7 @@ struct ring_counters {
 
 /*
  * The cursor. All bytes before it were handed over or declared lost. Only ring_rewind() moves it
- * back. FIRST is valid if OFFSET is behind the packet header, TAKEN_FIRST if HAS_TAKEN_FIRST.
+ * back. FIRST is valid if OFFSET is behind the packet header, TAKEN_FIRST and TAKEN if HAS_TAKEN_FIRST.
  * SUM is the sum (ring_sum()) of the SUMMED bytes before the cursor, as they were copied; SUMMED is 0 if they are not
  * known, and at most RING_SUMMED_MAX.
  */
@@ -175,6 +175,7 @@ struct ring_cursor {
 	uint64_t sum;
 	uint64_t first;	      /* first timestamp of the packet at the cursor */
 	uint64_t taken_first; /* first timestamp of the packet that was taken before that packet */
+	uint64_t taken;	      /* number of the packet with TAKEN_FIRST */
 };
 
 /*
@@ -203,6 +204,8 @@ struct ring_writer {
 	bool fell; /* ..., or with an impossible size, after it was seen to grow: the writer has set the size back */
 	/* Number of successive polls at which the newest packet was before the active one. */
 	unsigned behind;
+	uint64_t
+		lost_at; /* POLLED_AT when the writer was lost (ring_resync()) and not found since; 0 = it is followed */
 	/* Size of the active packet that is not confirmed yet (rule 3), if HAS_CANDIDATE. */
 	struct ring_header candidate;
 	bool has_candidate;
