@@ -9,10 +9,11 @@
  * or an error.
  */
 int row_sums_open(struct archive_writer *w);
-/* How far a check of all rows came; {0} before the first row and behind the last one. */
+/* How far a check of all rows came. TABLE and AFTER are 0 before the first row and behind the last one. */
 struct row_walk {
-	size_t table;  /* number of the table whose rows are next */
-	int64_t after; /* identifier of the last row that was checked, 0 = none */
+	size_t table;	 /* number of the table whose rows are next */
+	int64_t after;	 /* identifier of the last row that was checked, 0 = none */
+	bool has_ranges; /* lists_check() has compared the index of the captures' ranges just now */
 };
 
 /* Return whether a check has begun, and not come to its end. */
@@ -32,7 +33,10 @@ int row_sums_step(struct archive_writer *w, struct row_walk *walk);
  * Return 0, ARCHIVE_E_ABSENT if no such table has checksums, or an error.
  */
 int row_sums_check_row(struct archive_writer *w, const char *name, int64_t id, bool *damaged);
-/* Call row_sums_step() until all rows are checked. Return 0 or an error. */
+/*
+ * Call row_sums_step() until all rows are checked, but for the index of the captures' ranges: lists_check() compares it, which the caller calls before.
+ * Return 0 or an error.
+ */
 int row_sums_check(struct archive_writer *w);
 
 #endif
