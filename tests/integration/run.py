@@ -863,13 +863,17 @@ class Answers(Case):
 
     def test_sleeps_then_waits(self):
         """A sample from before a thread's wait says nothing of it."""
-        process, directory = self.hang("sleeps-then-waits", "pthread_join", 1)
+        process = self.start(TARGET, "sleeps-then-waits", stdin=subprocess.PIPE)
+        directory = self.directory(process.pid)
         self.until(lambda: re.search(r"(?m) never resolved, sleeps .*  sleeper", self.why("threads", directory)))
+        process.stdin.write("x")
+        process.stdin.flush()
         self.until(lambda: [wait for wait in Trace(directory).calls().get("sem_wait", []) if not wait.ended])
         self.assertRegex(self.why("threads", directory), r"(?m) never resolved .*  sleeper")
         self.assertNotIn("sleeps", self.why("threads", directory))
         self.assertEqual({thread["sample"] for thread in json.loads(self.why("threads", "--json", directory))["threads"]}, {None})
         process.kill()
+        process.stdin.close()
 
     def test_crowd(self):
         """Each of many threads has its turn."""

@@ -31,10 +31,10 @@ static long call(long number, const void *a, long b, long c, const void *d)
 #endif
 }
 
+static const struct timespec hour = {.tv_sec = 3600};
+
 static void sleep_bare(void)
 {
-	const struct timespec hour = {.tv_sec = 3600};
-
 	for (;;)
 		call(SYS_nanosleep, &hour, 0, 0, NULL);
 }
@@ -88,11 +88,14 @@ static void *wait_twice(void *the_gate)
 	return NULL;
 }
 
+static void ignore(int number)
+{
+	(void)number;
+}
+
 static void *sleep_then_wait(void *nothing)
 {
-	const struct timespec first = {.tv_sec = 4};
-
-	call(SYS_nanosleep, &first, 0, 0, NULL);
+	call(SYS_nanosleep, &hour, 0, 0, NULL);
 	while (sem_wait(&never) != 0)
 		;
 	return nothing;
@@ -119,11 +122,16 @@ int program_bare_sleep(void)
 	return join(sleep_in_kernel, "sleeper");
 }
 
-/* The thread sleeps by a call that is not recorded, and then waits by one that is. */
+/* The thread sleeps by a call that is not recorded. When a byte comes on the standard input, it waits by one that is. */
 int program_sleeps_then_waits(void)
 {
-	CHECK(sem_init(&never, 0, 0) == 0);
-	return join(sleep_then_wait, "sleeper");
+	pthread_t thread;
+	char byte;
+
+	CHECK(sem_init(&never, 0, 0) == 0 && signal(SIGUSR1, ignore) != SIG_ERR);
+	start(&thread, sleep_then_wait, NULL, "sleeper");
+	CHECK(read(0, &byte, 1) == 1 && pthread_kill(thread, SIGUSR1) == 0);
+	return pthread_join(thread, NULL);
 }
 
 /* More threads sleep by a call that is not recorded than are looked at in two seconds. */
