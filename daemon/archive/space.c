@@ -130,8 +130,7 @@ int space_vacuum(struct store *s, uint64_t bytes, bool *more)
 
 bool space_is_held(struct store *s)
 {
-	wal_truncate(&s->wal, READER_MS);
-	return s->wal.is_held;
+	return wal_is_held(&s->wal, READER_MS);
 }
 
 int space_give_back(struct store *s, uint64_t want, uint64_t *has)

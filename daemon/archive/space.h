@@ -43,7 +43,8 @@ int space_restore_reserve(struct store *s);
 int space_vacuum(struct store *s, uint64_t bytes, bool *more);
 /*
  * Truncate the write-ahead log, and wait some milliseconds for readers. Return whether a reader's transaction prevents that: until
- * it ends, deletion wins no space, since the file cannot get shorter and the log grows. No transaction may be open.
+ * it ends, deletion wins no space, since the file cannot get shorter and the log grows. An empty log is left alone, and behind a reader
+ * not every call tries again (wal_is_held()). No transaction may be open.
  */
 bool space_is_held(struct store *s);
 /*

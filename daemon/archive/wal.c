@@ -21,8 +21,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "cleanup.h"
+#include "clock.h"
 #include "database.h"
 #include "wal.h"
 
@@ -31,6 +33,8 @@
 #define WAIT_MS	     5
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000
+#define HELD_MAX_NS \
+	(8 * NS_PER_S) /* time between two attempts to truncate the WAL behind a reader that stays, at most */
 
 /* ---- the thread ------------------------------------------------------------------------------- */
 
@@ -185,9 +189,35 @@ static void checkpoint(struct wal *w, int mode, int wait_ms)
 	sqlite3_busy_timeout(w->db, BUSY_MS);
 }
 
+/* Return whether the WAL has no byte: a checkpoint would win nothing. */
+static bool is_empty(const struct wal *w)
+{
+	struct stat st;
+
+	return stat(sqlite3_filename_wal(sqlite3_db_filename(w->db, "main")), &st) == 0 && st.st_size == 0;
+}
+
 void wal_truncate(struct wal *w, int wait_ms)
 {
+	if (is_empty(w)) {
+		w->bytes = 0;
+		w->is_held = false;
+		return;
+	}
 	checkpoint(w, SQLITE_CHECKPOINT_TRUNCATE, wait_ms);
+}
+
+bool wal_is_held(struct wal *w, int wait_ms)
+{
+	if (w->is_held && clock_mono() < w->held_until)
+		return true;
+	if (!w->is_held)
+		w->held_ns = 0;
+	wal_truncate(w, wait_ms);
+	if (w->is_held && w->held_ns < HELD_MAX_NS)
+		w->held_ns = w->held_ns ? 2 * w->held_ns : NS_PER_S;
+	w->held_until = clock_mono() + w->held_ns;
+	return w->is_held;
 }
 
 /* Let the kernel write what the last commits have added to the WAL. */

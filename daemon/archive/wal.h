@@ -19,6 +19,9 @@ struct wal {
 	uint64_t sent;	      /* the bytes before this one are on their way to the disk, or there */
 	int fd;		      /* the WAL, -1 = not open */
 	bool is_held;	      /* the last attempt to truncate the WAL failed, because a reader needs it */
+	uint64_t
+		held_ns; /* time from the last such attempt to the next (wal_is_held()); doubles with each that fails */
+	uint64_t held_until;	   /* end of that time, CLOCK_MONOTONIC ns */
 	struct wal_thread *thread; /* makes checkpoints, NULL until the first one */
 };
 
@@ -34,8 +37,13 @@ void wal_deinit(struct wal *w);
  * WAL if it is too large.
  */
 void wal_checkpoint(struct wal *w);
-/* Copy the whole WAL into the file and truncate it, if that takes no longer than WAIT_MS. */
+/* Copy the whole WAL into the file and truncate it, if that takes no longer than WAIT_MS. If it is empty, do nothing. */
 void wal_truncate(struct wal *w, int wait_ms);
+/*
+ * Truncate the WAL as wal_truncate(). Return whether a reader prevents that. After such an attempt the next one is made
+ * a second later, then two, four and at last eight; calls before that return true.
+ */
+bool wal_is_held(struct wal *w, int wait_ms);
 /*
  * Return unused pages of about BYTES at most to the file system, fewer if the WAL would grow by more than a
  * quarter of the reserve file, and truncate the WAL. BYTES 0: only truncate. *MORE: there are more

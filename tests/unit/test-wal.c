@@ -3,8 +3,22 @@
 #include <time.h>
 
 #include "archive-fixture.h"
+#include "clock.h"
+#include "space.h"
 
 #define MIB (1u << 20)
+
+int __wrap_sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *name, int mode, int *log, int *done);
+int __real_sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *name, int mode, int *log, int *done);
+
+static unsigned truncations; /* attempts to truncate a WAL; only the thread that writes makes them */
+
+int __wrap_sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *name, int mode, int *log, int *done)
+{
+	if (mode == SQLITE_CHECKPOINT_TRUNCATE)
+		truncations++;
+	return __real_sqlite3_wal_checkpoint_v2(db, name, mode, log, done);
+}
 
 /*
  * While a reader keeps the WAL from being reset, commits continue. When the reader is gone, the WAL
@@ -100,10 +114,47 @@ static void test_closed_at_work(void)
 	fixture_deinit(&f);
 }
 
+/*
+ * A writer that needs room asks again and again whether a reader holds the WAL. Only a commit makes it worth a checkpoint, and behind a
+ * reader that stays few calls try; one that comes after the reader's end succeeds.
+ */
+static void test_asked_often(void)
+{
+	struct fixture f;
+	struct store *store;
+	sqlite3 *db;
+
+	if (!fixture_init(&f))
+		return;
+	store = archive_writer_store(f.w);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, 1000, i), 0);
+		truncations = 0;
+		for (unsigned calls = 0; calls < 100; calls++)
+			CHECK(!space_is_held(store));
+		CHECK_EQ_UINT(truncations, 1);
+	}
+	db = fixture_database(&f);
+	sqlite3_exec(db, "BEGIN; SELECT count(*) FROM chunks", NULL, NULL, NULL);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 3, 1000, 3), 0);
+	truncations = 0;
+	for (unsigned calls = 0; calls < 100; calls++)
+		CHECK(space_is_held(store));
+	CHECK(truncations >= 1 && truncations < 20);
+	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	sqlite3_close(db);
+	while (space_is_held(store))
+		clock_sleep(10 * NS_PER_MS);
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_wal);
 	CHECK_RUN(test_wal_in_peace);
 	CHECK_RUN(test_closed_at_work);
+	CHECK_RUN(test_asked_often);
 	return check_done();
 }
