@@ -282,15 +282,6 @@ static int repair_suspects(struct archive_writer *w, int64_t stream)
 	return r;
 }
 
-int losses_declare(struct archive_writer *w)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < w->usage.n && r == 0; i++)
-		r = repair_suspects(w, w->usage.entries[i].stream);
-	return r;
-}
-
 /* ---- the ranges and tails of captures -------------------------------------------------------- */
 
 /*
@@ -461,6 +452,30 @@ static int repair_before_end(struct repair *repair, const struct archive_capture
 	return r == 0 && !is_null ? repair_hole(repair, (uint64_t)next, range->last_sequence) : r;
 }
 
+/*
+ * Declare what is missing at the beginning of the range, before the stream's first packet, and what no gap declares. Only what the ring had
+ * when it was attached for the first time can be missing, and only if nothing was deleted.
+ */
+static int repair_beginning(struct repair *repair, const struct archive_capture_stream *range)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int64_t first, from;
+	int r = statement_get(&repair->w->store.statements, STATEMENT_REPAIR_BEGINNING,
+			      VALUES(repair->stream, (int64_t)range->first_sequence), &s);
+
+	if (!s)
+		return r;
+	r = statement_step(&repair->w->store.statements, s);
+	if (r != STATEMENT_ROW || column_is_null(s, 0))
+		return r == STATEMENT_ROW ? 0 : r;
+	first = sqlite3_column_int64(s, 0);
+	from = sqlite3_column_int64(s, 1);
+	statement_resetp(&s);
+	if (first > (int64_t)range->last_sequence)
+		first = (int64_t)range->last_sequence;
+	return from < first ? repair_hole(repair, (uint64_t)from, (uint64_t)first) : 0;
+}
+
 /* Declare the packets that are missing between those of the tail of CAPTURE, behind packet LAST. */
 static int repair_tail_holes(struct repair *repair, int64_t capture, uint64_t last)
 {
@@ -568,8 +583,42 @@ static int capture_repair(struct repair *repair, int64_t capture)
 	if (!d.any) /* rows of the last packet may be missing */
 		r = repair_end(repair, &range);
 	if (r == 0)
+		r = repair_beginning(repair, &range);
+	if (r == 0)
 		r = repair_before_end(repair, &range);
 	return r ? r : repair_tail(repair, &range, &d, expected);
+}
+
+/* Call repair_beginning() for each whole range of STREAM that begins before the stream's first packet. */
+static int repair_early(struct archive_writer *w, int64_t stream)
+{
+	struct repair m = {.w = w, .stream = stream};
+	int r = list_ids(&m, STATEMENT_REPAIR_EARLY, stream, 0);
+
+	for (size_t i = 0; i < m.n && r == 0; i++) {
+		struct archive_capture_stream range;
+		int64_t tail_bytes;
+
+		r = read_range(&m, m.ids[i], &range, &tail_bytes);
+		if (r == 0)
+			r = repair_beginning(&m, &range);
+		else if (r == ARCHIVE_E_DAMAGED || r == ARCHIVE_E_ABSENT) /* the check of ranges finds it */
+			r = 0;
+	}
+	free(m.ids);
+	return r ? r : settle(&m, &(bool){false});
+}
+
+int losses_declare(struct archive_writer *w)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < w->usage.n && r == 0; i++) {
+		r = repair_suspects(w, w->usage.entries[i].stream);
+		if (r == 0)
+			r = repair_early(w, w->usage.entries[i].stream);
+	}
+	return r;
 }
 
 int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)

@@ -760,6 +760,81 @@ static void test_cut_packets(void)
 	}
 }
 
+/* Put a stream whose ring began at packet BEGINS, and a capture from packet 1 on. Packets 1 and 2 were lost, and packet 3 is the first one. */
+static bool late_packets_make(struct fixture *f, uint64_t begins)
+{
+	const struct archive_run run = {.id = 1,
+					.source = "dir",
+					.key = "key",
+					.name = "web",
+					.domid = -1,
+					.state = "ended",
+					.began_real = 1000};
+	const struct archive_stream stream = {
+		.id = 1, .run = 1, .ring_bytes = 1 << 20, .ring_packets = 4, .has_begins = true, .begins = begins};
+	const struct archive_capture capture = {.id = 9, .run = 1, .kind = "crash", .real = 5};
+	const struct archive_capture_stream range = {9, 1, 1, 3, 5030, 0};
+	const struct archive_gap gap = {.stream = 1,
+					.kind = "lost",
+					.reason = "queue",
+					.after_sequence = 1,
+					.after_offset = 30,
+					.next_sequence = 3,
+					.packets = 2};
+
+	if (!fixture_init(f))
+		return false;
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_put_run(f->w, &run), 0);
+	CHECK_EQ_INT(archive_writer_put_stream(f->w, &stream), 0);
+	CHECK_EQ_INT(archive_writer_gap(f->w, &gap), 0);
+	CHECK_EQ_INT(fixture_append(f, 1, 3, 30, 5000, ARCHIVE_CHUNK_LAST, true, 1000), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	return CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/* The gap at the beginning of a capture is gone, before the first packet: the loss is declared again, as far as the ring had these packets. */
+static void test_lost_beginning(void)
+{
+	static const struct {
+		uint64_t begins;
+		const char *damage;
+		bool online;	  /* a reader has reported the capture */
+		int64_t declared; /* packets */
+	} rows[] = {
+		{0, "DELETE FROM gaps", false, 2},
+		{0, "DELETE FROM gaps; UPDATE row_sums SET held = 0 WHERE name = 'gaps'", true, 2},
+		{2, "DELETE FROM gaps", false, 1},
+		{3, "DELETE FROM gaps", false, 0},
+		{0, "DELETE FROM gaps; UPDATE beginnings SET checksum = x'00'", false, 0},
+		{0, "DELETE FROM gaps; UPDATE capture_streams SET first_sequence = 0", false, 0},
+		{0, "UPDATE streams SET flags = flags", false, 2},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		CLEANUP(reader_freep) struct reader *r = NULL;
+		bool damaged;
+		struct fixture f;
+
+		if (!late_packets_make(&f, rows[i].begins))
+			return;
+		change(&f, "%s", rows[i].damage);
+		CHECK_EQ_INT(row_sums_check(f.w), 0);
+		if (rows[i].online)
+			CHECK_EQ_INT(archive_writer_repair(f.w, 1, 0, 9, &damaged), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT coalesce(sum(packets), 0) FROM gaps WHERE next_sequence = 3"),
+			     rows[i].declared);
+		CHECK_EQ_INT(reader_new(&r, f.state), 0);
+		if (rows[i].declared && strstr(rows[i].damage, "DELETE"))
+			CHECK_EQ_INT(reader_capture_ranges(r, 9, see_coverage, r, NULL), 1);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 0, 9, &damaged), 0);
+		CHECK_EQ_INT(damaged, strstr(rows[i].damage, "capture_streams") != NULL);
+		r = reader_free(r);
+		fixture_deinit(&f);
+	}
+}
+
 /*
  * A capture ends before the first byte of a packet, whose first bytes were archived before the capture. If that packet is lost, the capture
  * lacks nothing: the loss is declared once.
@@ -1937,6 +2012,7 @@ int main(void)
 	CHECK_RUN(test_resume_without_texts);
 	CHECK_RUN(test_rows);
 	CHECK_RUN(test_cut_packets);
+	CHECK_RUN(test_lost_beginning);
 	CHECK_RUN(test_end_before_packet);
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
