@@ -249,8 +249,24 @@ static bool has_unread(const struct domain *domain)
 	return some;
 }
 
+/*
+ * Return whether a domain that was suspended has run since then if it ended by ENDING: a suspended domain is only destroyed. Nobody saw
+ * the resume, because the helper was silent, or the domain ended before the next question.
+ */
+static bool has_run_since(const struct run_end *ending)
+{
+	return strcmp(ending->reason, "suspend") != 0 && strcmp(ending->reason, "destroyed") != 0;
+}
+
 static void on_end(struct domain *domain, const struct run_end *ending, uint64_t now)
 {
+	if (domain->phase == PHASE_SUSPENDED && ending->after == AFTER_OVER && has_run_since(ending) &&
+	    domain_uuid_matches(domain)) {
+		domain_resumed(domain, now);
+		domain->found_dead = true;
+		domain->ending = *ending;
+		return;
+	}
 	if (domain->phase == PHASE_SUSPENDED) {
 		if (ending->after == AFTER_OVER) {
 			/*

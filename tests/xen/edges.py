@@ -339,6 +339,26 @@ class Helper(Edges):
         self.assertEqual(events_of(d.trace("asleep")), ring.written)
         self.assertEqual(self.kinds(d, "asleep"), ["crash", "suspend"])
 
+    def test_dies_unseen_after_resume(self):
+        """A guest resumes while the helper is silent, and crashes before it answers: its end is captured, with what it wrote since."""
+        d = self.daemons()
+        guest = self.guest(5, "awoke")
+        ring = self.publish(guest)
+        self.attached(d, guest.name)
+        guest.stop("suspend")
+        d.wait(lambda: self.kinds(d, "awoke") == ["suspend"])
+        self.unmapped(d, guest)
+        os.kill(self.helper(d), signal.SIGSTOP)
+        guest.resume()
+        ring.add(30)
+        guest.stop("crashed")
+        os.kill(self.helper(d), signal.SIGCONT)
+        d.wait(lambda: self.kinds(d, "awoke") == ["crash", "suspend"])
+        self.unmapped(d, guest)
+        guest.destroy()
+        self.assertEqual(len(d.wait_ended("awoke")), 1)
+        self.assertEqual(events_of(d.trace("awoke")), ring.written)
+
     def test_answer_waits(self):
         """A helper that has answered a collector which had no time to read that is not silent."""
         d = self.daemons()
