@@ -250,12 +250,17 @@ static bool has_unread(const struct domain *domain)
 }
 
 /*
- * Return whether a domain that was suspended has run since then if it ended by ENDING: a suspended domain is only destroyed. Nobody saw
- * the resume, because the helper was silent, or the domain ended before the next question.
+ * Return whether a domain that was suspended has run since then if it ended by ENDING: a suspended domain is only destroyed, or
+ * vanishes. Nobody saw the resume, because the helper was silent, or the domain ended before the next question.
  */
 static bool has_run_since(const struct run_end *ending)
 {
-	return strcmp(ending->reason, "suspend") != 0 && strcmp(ending->reason, "destroyed") != 0;
+	static const char *const others[] = {"suspend", "destroyed", "unknown"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (strcmp(ending->reason, others[i]) == 0)
+			return false;
+	return true;
 }
 
 static void on_end(struct domain *domain, const struct run_end *ending, uint64_t now)
