@@ -109,10 +109,11 @@ tests() {
 	"build_${1%:*}" || return 0
 	printf 'testing %s\n' "$log"
 	rm -f "$dir/meson-logs/$log.json"
-	forked_begin "$dir"
-	# The programs of a build with sanitizers have the sanitizer's allocator, so this is for Python.
+	# The programs of a build with sanitizers have the sanitizer's allocator, so this is for Python. The fork server runs no call whose variables
+	# are not its own.
 	lean=
 	case $1 in asan:* | tsan:*) lean="env $python_lean" ;; esac
+	forked_begin "$dir"
 	# tests/count.py reads the failures from the log.
 	$fixed $lean meson test -C "$dir" --no-rebuild --suite "$meson_suite" --logbase "$log" --timeout-multiplier "$multiplier" \
 		${wait:+--num-processes "$waiters"} $named >"$builds/$log.log" 2>&1 || :
@@ -130,7 +131,7 @@ forked_begin() {
 	[ -x "$1/tests/forked/fork-server" ] || return 0
 	forked_place=$(mktemp -d)
 	export MPROF_FORK_SERVER="$forked_place/socket"
-	$fixed "$1/tests/forked/fork-server" "$MPROF_FORK_SERVER" >"$forked_place/log" 2>&1 &
+	$fixed $lean "$1/tests/forked/fork-server" "$MPROF_FORK_SERVER" >"$forked_place/log" 2>&1 &
 	forked=$!
 	while kill -0 "$forked" 2>/dev/null && [ ! -S "$MPROF_FORK_SERVER" ]; do
 		sleep 0.1

@@ -136,9 +136,10 @@ struct archive_capture_change {
 	int64_t version;     /* the version that the capture must have; -1 = any */
 };
 
-/* Sums of the damage that was found. The damaged rows were deleted and gaps declared. */
+/* Sums of the damage that was found. The damaged rows were deleted and gaps declared, except where a limit only passed over the place. */
 struct archive_damage {
-	uint64_t pieces;  /* damaged or missing rows */
+	uint64_t pieces;  /* damaged or missing rows, and places that limits pass over */
+	uint64_t passed;  /* the places among PIECES that limits pass over, and that stay as they are */
 	uint64_t packets; /* packets of which bytes are lost */
 	int64_t stream;	  /* stream of the newest lost packet; 0 = none */
 	uint64_t sequence;

@@ -3,9 +3,11 @@
 
 #include "clock.h"
 
+#define TRIES_MOST 6u
+
 static bool is_passed(const struct bad_places *b, size_t i, uint64_t now)
 {
-	return now - b->entries[i].failed_at < BAD_PLACES_NS;
+	return now - b->entries[i].failed_at < BAD_PLACES_NS << b->entries[i].tries;
 }
 
 /* Return the number of the entry of PLACE; b->n = there is none. */
@@ -24,6 +26,15 @@ bool bad_places_has(const struct bad_places *b, const struct bad_place *place)
 	const size_t i = find(b, place);
 
 	return i < b->n && is_passed(b, i, clock_mono());
+}
+
+unsigned bad_places_packets(const struct bad_places *b, int64_t stream)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		n += b->entries[i].place.kind == BAD_PLACE_PACKET && b->entries[i].place.id == stream;
+	return n;
 }
 
 static void tell(struct bad_places *b, const struct bad_place *place, const char *guest)
@@ -58,6 +69,7 @@ bool bad_places_note(struct bad_places *b, const struct bad_place *place, const 
 		return false;
 	b->n += i == b->n;
 	b->entries[i].place = *place;
+	b->entries[i].tries = *is_new ? 0 : b->entries[i].tries + (b->entries[i].tries < TRIES_MOST);
 	b->entries[i].failed_at = now;
 	tell(b, place, guest);
 	return true;

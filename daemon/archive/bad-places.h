@@ -1,6 +1,7 @@
 /*
  * Places of the archive at which a deletion failed, because the file is damaged there. Limits pass over such a place and delete what is
- * elsewhere. After BAD_PLACES_NS they try it again: the check of rows may have mended it. The places are in memory alone.
+ * elsewhere. After BAD_PLACES_NS they try it again, and after twice as long
+ * each time that it fails again, up to 64 times as long: the check of rows may have mended it. The places are in memory alone.
  */
 #ifndef ARCHIVE_BAD_PLACES_H
 #define ARCHIVE_BAD_PLACES_H
@@ -39,6 +40,7 @@ struct bad_places {
 	struct {
 		struct bad_place place;
 		uint64_t failed_at; /* CLOCK_MONOTONIC, in ns */
+		unsigned tries;	    /* how often it failed again, up to 6 */
 	} entries[BAD_PLACES_MOST];
 	size_t n;
 	struct log_limit lines; /* of lines that name a place */
@@ -46,6 +48,8 @@ struct bad_places {
 
 /* Return whether PLACE is to be passed over. */
 bool bad_places_has(const struct bad_places *b, const struct bad_place *place);
+/* Return the number of packets of STREAM that were noted. */
+unsigned bad_places_packets(const struct bad_places *b, int64_t stream);
 /*
  * Pass over PLACE from now on, and log it. GUEST: the guest whose limit is kept; NULL = all. *IS_NEW: PLACE was never noted, or was forgotten
  * for other places. Return false if PLACE cannot be passed over: it is none, is passed over already, or there are too many.

@@ -25,6 +25,7 @@
 #define READING_NS	(60 * NS_PER_S)
 #define PINNED_CHECK_NS (600 * NS_PER_S)
 #define PASSES_MOST	16u /* places that a call passes over; the next call finds the others */
+#define PACKETS_MOST	8u  /* packets of a stream that are passed over; with one more it is the whole stream */
 
 struct head {
 	int64_t stream, run;
@@ -502,6 +503,17 @@ static int delete_empty_runs(struct enforcement *e)
 	return 0;
 }
 
+/* Delete the gaps before the oldest packet of H's stream: all, if packets were deleted, else those that are too old. */
+static int drop_gaps(struct enforcement *e, const struct head *h)
+{
+	int r = WRITER_RUN(e->w, STATEMENT_DROP_GAPS, h->stream, h->was_cut ? INT64_MAX : e->before_age);
+
+	/* No deletion says that packets before the first one were declared: a check for lost gaps would declare them again. */
+	if (r == 0 && !h->was_cut && sqlite3_changes(e->w->store.db))
+		r = WRITER_RUN(e->w, STATEMENT_DELETE_BEGINNING, h->stream);
+	return r;
+}
+
 /*
  * After deletions: update the counters of the streams, and delete the gaps before the oldest
  * packets and the runs without content.
@@ -517,7 +529,7 @@ static int tidy(struct enforcement *e)
 		if (h->was_cut)
 			r = WRITER_RUN(e->w, STATEMENT_SETTLE_STREAM, h->stream, 1, 0, h->gone);
 		if (r == 0 && (h->was_cut || e->before_age) && !is_passed(e, place_at(BAD_PLACE_GAPS, h->stream)))
-			r = WRITER_RUN(e->w, STATEMENT_DROP_GAPS, h->stream, h->was_cut ? INT64_MAX : e->before_age);
+			r = drop_gaps(e, h);
 	}
 	return r ? r : delete_empty_runs(e);
 }
@@ -638,10 +650,13 @@ static bool pass_over(struct enforcement *e, int r)
 {
 	bool is_new;
 
+	if (e->at.kind == BAD_PLACE_PACKET && bad_places_packets(&e->w->bad_places, e->at.id) >= PACKETS_MOST)
+		e->at = place_at(BAD_PLACE_STREAM, e->at.id);
 	if ((r != -EBADMSG && r != ARCHIVE_E_ABSENT && r != ARCHIVE_E_DAMAGED) ||
 	    !bad_places_note(&e->w->bad_places, &e->at, e->name, &is_new))
 		return false;
 	e->w->damage.pieces += is_new;
+	e->w->damage.passed += is_new;
 	return true;
 }
 

@@ -583,8 +583,6 @@ static int capture_repair(struct repair *repair, int64_t capture)
 	if (!d.any) /* rows of the last packet may be missing */
 		r = repair_end(repair, &range);
 	if (r == 0)
-		r = repair_beginning(repair, &range);
-	if (r == 0)
 		r = repair_before_end(repair, &range);
 	return r ? r : repair_tail(repair, &range, &d, expected);
 }

@@ -211,10 +211,10 @@ bool wal_is_held(struct wal *w, int wait_ms)
 {
 	if (w->is_held && clock_mono() < w->held_until)
 		return true;
+	wal_truncate(w, wait_ms);
 	if (!w->is_held)
 		w->held_ns = 0;
-	wal_truncate(w, wait_ms);
-	if (w->is_held && w->held_ns < HELD_MAX_NS)
+	else if (w->held_ns < HELD_MAX_NS)
 		w->held_ns = w->held_ns ? 2 * w->held_ns : NS_PER_S;
 	w->held_until = clock_mono() + w->held_ns;
 	return w->is_held;

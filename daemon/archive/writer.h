@@ -137,7 +137,7 @@ int archive_writer_unchecked(struct archive_writer *w, bool *unchecked);
  * with the packets. So are ended runs without packets and captures.
  *
  * A call deletes at most LIMIT packets and captures, so it is short. *MORE: there is more to
- * delete. A place where the file is damaged is logged, counted as damage and passed over for ten minutes. -EBADMSG: the damage is at no such
+ * delete. A place where the file is damaged is logged, counted as damage and passed over for ten minutes and longer. -EBADMSG: the damage is at no such
  * place, or at too many. Needs no transaction; in an open one, the call fails at such a place, and the next one passes over it.
  */
 int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_age,

@@ -382,15 +382,18 @@ static void fail(struct commit_thread *t, int r)
 static void tell_damage(struct commit_thread *t)
 {
 	struct archive_damage d = archive_writer_damage(t->w);
+	/* The archive has told which places limits pass over. */
+	const uint64_t pieces = d.pieces - d.passed - (t->damage.pieces - t->damage.passed);
+	const uint64_t packets = d.packets - t->damage.packets;
 
-	if (d.pieces == t->damage.pieces && d.packets == t->damage.packets)
+	if (d.pieces == t->damage.pieces && packets == 0)
 		return;
-	log_write_limited(
-		&t->damages, LOG_LEVEL_WARNING, NULL,
-		"Bytes of the archive were damaged on the disk and are out of service: stream=%lld sequence=%llu "
-		"pieces=%llu packets=%llu",
-		(long long)d.stream, (unsigned long long)d.sequence, (unsigned long long)(d.pieces - t->damage.pieces),
-		(unsigned long long)(d.packets - t->damage.packets));
+	if (pieces || packets)
+		log_write_limited(&t->damages, LOG_LEVEL_WARNING, NULL,
+				  "Bytes of the archive were damaged on the disk and are out of service: stream=%lld "
+				  "sequence=%llu pieces=%llu packets=%llu",
+				  (long long)d.stream, (unsigned long long)d.sequence, (unsigned long long)pieces,
+				  (unsigned long long)packets);
 	t->damage = d;
 	pthread_mutex_lock(&t->mutex);
 	t->state.damaged_pieces = d.pieces;

@@ -178,6 +178,7 @@ void ring_skip(struct ring *ring)
 
 int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 {
+	uint64_t lost_at;
 	int r;
 
 	if (!ring->skipping)
@@ -187,11 +188,14 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 		return r;
 	ring->skipping = false;
 	ring->glance.known = false;
+	lost_at = ring->writer.lost_at;
 	r = ring_resync(ring, sink, RING_GAP_POLICY, dead);
 	if (r == 0)
 		ring->restart.pending = false;
-	if (r == RING_E_FULL || r == STEP_STILL)
+	if (r == RING_E_FULL || r == STEP_STILL) {
 		ring->skipping = true;
+		ring->writer.lost_at = lost_at; /* polls follow the writer meanwhile */
+	}
 	return r == STEP_STILL ? RING_E_FULL : r;
 }
 

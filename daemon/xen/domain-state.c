@@ -146,13 +146,12 @@ void domain_keys_gone(struct domain *domain, uint64_t now)
 		return;
 	domain->keys_gone = true;
 	domain->alive_from = domain->decide_by = now + DECIDE_NS;
-	if (!domain->host->knows_states) {
+	if (domain->host->knows_states)
+		domain_ask(domain);
+	else
 		domain_keys_gone_on_state(domain, NULL, 0, now);
-		return;
-	}
-	domain_ask(domain);
 	/* If the helper does not answer, domain_attachment_run() decides at DECIDE_BY. */
-	for (struct attachment *a = domain->attachments; a; a = a->next)
+	for (struct attachment *a = domain->attachments; a && domain->keys_gone; a = a->next)
 		if (a->attached && (!a->task.place || a->task.due > domain->decide_by))
 			collector_at(domain->host->collector, &a->task, domain->decide_by);
 }
@@ -191,8 +190,10 @@ void domain_keys_gone_on_state(struct domain *domain, const struct domain_state 
 		return;
 	}
 	/* A guest may have withdrawn several rings at once: read the keys of all first. */
-	if (!nodes && state && has_dirty(domain) && now < domain->decide_by) {
-		domain_ask(domain);
+	if (!nodes && has_dirty(domain) && now < domain->alive_from + ANSWER_NS) {
+		domain->decide_by = domain->alive_from + ANSWER_NS;
+		if (state)
+			domain_ask(domain);
 		return;
 	}
 	domain->keys_gone = false;
@@ -250,12 +251,12 @@ static bool has_unread(const struct domain *domain)
 }
 
 /*
- * Return whether a domain that was suspended has run since then if it ended by ENDING: a suspended domain is only destroyed, or
- * vanishes. Nobody saw the resume, because the helper was silent, or the domain ended before the next question.
+ * Return whether a domain that was suspended, or whose soft reset was captured, has run since then if it ended by ENDING: else it is only
+ * destroyed, or vanishes. Nobody saw the resume, because the helper was silent, or the domain ended before the next question.
  */
 static bool has_run_since(const struct run_end *ending)
 {
-	static const char *const others[] = {"suspend", "destroyed", "unknown"};
+	static const char *const others[] = {"suspend", "soft-reset", "destroyed", "unknown"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (strcmp(ending->reason, others[i]) == 0)

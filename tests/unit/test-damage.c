@@ -800,16 +800,14 @@ static void test_lost_beginning(void)
 	static const struct {
 		uint64_t begins;
 		const char *damage;
-		bool online;	  /* a reader has reported the capture */
 		int64_t declared; /* packets */
 	} rows[] = {
-		{0, "DELETE FROM gaps", false, 2},
-		{0, "DELETE FROM gaps; UPDATE row_sums SET held = 0 WHERE name = 'gaps'", true, 2},
-		{2, "DELETE FROM gaps", false, 1},
-		{3, "DELETE FROM gaps", false, 0},
-		{0, "DELETE FROM gaps; UPDATE beginnings SET checksum = x'00'", false, 0},
-		{0, "DELETE FROM gaps; UPDATE capture_streams SET first_sequence = 0", false, 0},
-		{0, "UPDATE streams SET flags = flags", false, 2},
+		{0, "DELETE FROM gaps", 2},
+		{2, "DELETE FROM gaps", 1},
+		{3, "DELETE FROM gaps", 0},
+		{0, "DELETE FROM gaps; UPDATE beginnings SET checksum = x'00'", 0},
+		{0, "DELETE FROM gaps; UPDATE capture_streams SET first_sequence = 0", 0},
+		{0, "UPDATE streams SET flags = flags", 2},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -821,8 +819,6 @@ static void test_lost_beginning(void)
 			return;
 		change(&f, "%s", rows[i].damage);
 		CHECK_EQ_INT(row_sums_check(f.w), 0);
-		if (rows[i].online)
-			CHECK_EQ_INT(archive_writer_repair(f.w, 1, 0, 9, &damaged), 0);
 		CHECK_EQ_INT(fixture_number(&f, "SELECT coalesce(sum(packets), 0) FROM gaps WHERE next_sequence = 3"),
 			     rows[i].declared);
 		CHECK_EQ_INT(reader_new(&r, f.state), 0);
@@ -831,6 +827,34 @@ static void test_lost_beginning(void)
 		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 0, 9, &damaged), 0);
 		CHECK_EQ_INT(damaged, strstr(rows[i].damage, "capture_streams") != NULL);
 		r = reader_free(r);
+		fixture_deinit(&f);
+	}
+}
+
+/*
+ * The gap at the beginning of a capture is too old for a limit by age: it stays while the capture is there. Without the capture it goes, and
+ * is never taken for one that damage took.
+ */
+static void test_old_beginning(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		bool damaged, more;
+		struct fixture f;
+
+		if (!late_packets_make(&f, 0))
+			return;
+		if (i)
+			CHECK_EQ_INT(archive_writer_delete_capture(f.w, 9), 0);
+		CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 0, 4, 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), !i);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT deletions FROM streams"), 0);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 0, 9, &damaged), 0);
+		CHECK(!damaged);
+		/* Another gap is lost, and each stream is looked at. */
+		change(&f, "UPDATE row_sums SET held = held + 1 WHERE name = 'gaps'");
+		CHECK_EQ_INT(row_sums_check(f.w), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE reason = 'damaged'"), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT damaged_packets FROM streams"), 0);
 		fixture_deinit(&f);
 	}
 }
@@ -2013,6 +2037,7 @@ int main(void)
 	CHECK_RUN(test_rows);
 	CHECK_RUN(test_cut_packets);
 	CHECK_RUN(test_lost_beginning);
+	CHECK_RUN(test_old_beginning);
 	CHECK_RUN(test_end_before_packet);
 	CHECK_RUN(test_rows_read);
 	CHECK_RUN(test_rows_of_runs);
