@@ -240,7 +240,7 @@ static int next_capture(struct enforcement *e, int64_t *one, bool *is_none)
 static int find_capture(struct enforcement *e)
 {
 	const struct bad_place search = search_of(e, BAD_PLACE_CAPTURES);
-	bool is_none, has_none;
+	bool is_none = true, has_none;
 	int64_t one = INT64_MIN;
 	int r;
 
@@ -492,7 +492,7 @@ static int delete_empty_runs(struct enforcement *e)
 	int64_t run = 0;
 
 	while (!is_passed(e, search)) {
-		bool is_none;
+		bool is_none = true;
 		int r = next_empty_run(e, before, &run, &is_none);
 
 		if (r == 0 && !is_none && !is_passed(e, place_at(BAD_PLACE_RUN, run)))
@@ -564,7 +564,7 @@ static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
 {
 	const struct bad_place search = search_of(e, BAD_PLACE_UNREAD);
 	int64_t capture = 0;
-	bool is_none, is_some = false;
+	bool is_none = true, is_some = false;
 
 	for (unsigned left = limit; left && e->held > e->bytes && !is_passed(e, search);) {
 		const unsigned before = left;
