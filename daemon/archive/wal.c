@@ -33,8 +33,7 @@
 #define WAIT_MS	     5
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000
-#define HELD_MAX_NS \
-	(8 * NS_PER_S) /* time between two attempts to truncate the WAL behind a reader that stays, at most */
+#define HELD_MAX_NS  (8 * NS_PER_S) /* most time between attempts to truncate it behind a reader that stays */
 
 /* ---- the thread ------------------------------------------------------------------------------- */
 

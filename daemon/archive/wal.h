@@ -19,9 +19,8 @@ struct wal {
 	uint64_t sent;	      /* the bytes before this one are on their way to the disk, or there */
 	int fd;		      /* the WAL, -1 = not open */
 	bool is_held;	      /* the last attempt to truncate the WAL failed, because a reader needs it */
-	uint64_t
-		held_ns; /* time from the last such attempt to the next (wal_is_held()); doubles with each that fails */
-	uint64_t held_until;	   /* end of that time, CLOCK_MONOTONIC ns */
+	uint64_t held_ns;     /* time from that attempt to the next (wal_is_held()), doubles with each */
+	uint64_t held_until;  /* end of that time, CLOCK_MONOTONIC ns */
 	struct wal_thread *thread; /* makes checkpoints, NULL until the first one */
 };
 

@@ -204,8 +204,8 @@ struct ring_writer {
 	bool fell; /* ..., or with an impossible size, after it was seen to grow: the writer has set the size back */
 	/* Number of successive polls at which the newest packet was before the active one. */
 	unsigned behind;
-	uint64_t
-		lost_at; /* POLLED_AT when the writer was lost (ring_resync()) and not found since; 0 = it is followed */
+	/* POLLED_AT when the writer was lost (ring_resync()) and not found since; 0 = it is followed. */
+	uint64_t lost_at;
 	/* Size of the active packet that is not confirmed yet (rule 3), if HAS_CANDIDATE. */
 	struct ring_header candidate;
 	bool has_candidate;
