@@ -92,21 +92,6 @@ static void recorded(void)
 	mprof_ocaml_kick();
 }
 
-bool mprof_ocaml_records(const void *memory)
-{
-	return is_owner() && recorder.memory && recorder.memory == memory;
-}
-
-struct mprof_recorder *mprof_ocaml_recorder(void)
-{
-	return is_owner() && recorder.memory ? &recorder : NULL;
-}
-
-void mprof_ocaml_recorded(void)
-{
-	recorded();
-}
-
 /* ---- the platform: Solo5, or POSIX */
 
 #ifdef MPROF_SOLO5
@@ -145,6 +130,62 @@ static void platform_prepare(void)
 
 /* ---- collections */
 
+/*
+ * A domain of OCaml 5 that waits for the others, so that all can collect, marks and sweeps meanwhile, in parts of a microsecond: an event for
+ * each would replace a ring's other events within seconds. So a short part is kept until it is known whether another one follows at once, with
+ * no event between; together they are one collection. A part that is not short, or a sum that is long, is written without delay: what a program
+ * that stops here leaves unwritten is at most LONG_NS of collections.
+ */
+#define SHORT_NS  50000u    /* a part that lasts less is kept */
+#define FOLLOW_NS 20000u    /* a part that begins this much later follows at once */
+#define LONG_NS	  10000000u /* what lasts this long is written, whatever follows */
+
+static struct {
+	uint64_t since, until; /* ns; UNTIL is 0 if there is none */
+} kept;
+static uint64_t kept_now; /* the time for the recorder while it writes KEPT; else 0 */
+
+static uint64_t recorder_clock(void *context)
+{
+	return kept_now ? kept_now : monotonic(context);
+}
+
+/* Write the collection that was kept. */
+static void kept_write(void)
+{
+	if (!kept.until)
+		return;
+	kept_now = kept.until;
+	kept.until = 0;
+	mprof_recorder_gc(&recorder, kept_now - kept.since);
+	kept_now = 0;
+	recorded();
+}
+
+/* Return whether the running domain records, and write what comes before its event. */
+static bool event_begins(void)
+{
+	if (!is_owner())
+		return false;
+	kept_write();
+	return true;
+}
+
+bool mprof_ocaml_records(const void *memory)
+{
+	return is_owner() && recorder.memory && recorder.memory == memory;
+}
+
+struct mprof_recorder *mprof_ocaml_recorder(void)
+{
+	return event_begins() && recorder.memory ? &recorder : NULL;
+}
+
+void mprof_ocaml_recorded(void)
+{
+	recorded();
+}
+
 static caml_timing_hook earlier_minor_begin, earlier_minor_end, earlier_slice_begin, earlier_slice_end;
 static uint64_t minor_since, slice_since; /* ns */
 
@@ -167,8 +208,15 @@ static void end_collection(uint64_t since)
 	if (!recorder.memory || !is_owner() || !since)
 		return;
 	now = monotonic(NULL);
-	mprof_recorder_gc(&recorder, now > since ? now - since : 0);
-	recorded();
+	if (now < since)
+		now = since;
+	if (kept.until && since > kept.until + FOLLOW_NS)
+		kept_write();
+	if (!kept.until || since < kept.since)
+		kept.since = since;
+	kept.until = now;
+	if (now - since >= SHORT_NS || now - kept.since >= LONG_NS)
+		kept_write();
 }
 
 static void on_minor_begin(void)
@@ -222,9 +270,10 @@ CAMLprim value mprof_ocaml_start(value memory)
 	if (!set_owner())
 		caml_invalid_argument("MProf.Trace.Control.start: another domain records; it must stop before");
 	prepare();
+	kept_write();
 	mprof_recorder_stop(&recorder);
 	status = mprof_recorder_init(&recorder, Caml_ba_data_val(memory), (size_t)Caml_ba_array_val(memory)->dim[0], 0,
-				     monotonic, NULL);
+				     recorder_clock, NULL);
 	if (status != MPROF_RECORDER_OK) {
 		clear_owner();
 		caml_invalid_argument(mprof_recorder_status_text(status));
@@ -241,6 +290,7 @@ CAMLprim value mprof_ocaml_stop(value unit)
 	(void)unit;
 	if (!set_owner())
 		caml_invalid_argument("MProf.Trace.Control.stop: another domain records");
+	kept_write();
 	mprof_recorder_stop(&recorder);
 	if (prepared)
 		caml_modify_generational_global_root(&buffer, Val_unit);
@@ -264,7 +314,7 @@ CAMLprim value mprof_ocaml_dropped(value unit)
 
 CAMLprim value mprof_ocaml_creates(value child, value type)
 {
-	if (is_owner()) {
+	if (event_begins()) {
 		mprof_recorder_creates(&recorder, Long_val(child), (enum mprof_thread_type)Long_val(type));
 		recorded();
 	}
@@ -274,7 +324,7 @@ CAMLprim value mprof_ocaml_creates(value child, value type)
 #define PAIR(name, call)                                                            \
 	CAMLprim value mprof_ocaml_##name(value a, value b)                         \
 	{                                                                           \
-		if (is_owner()) {                                                   \
+		if (event_begins()) {                                               \
 			mprof_recorder_##call(&recorder, Long_val(a), Long_val(b)); \
 			recorded();                                                 \
 		}                                                                   \
@@ -290,7 +340,7 @@ PAIR(signal, signal)
 #define TEXT(name, call)                                                                     \
 	CAMLprim value mprof_ocaml_##name(value number, value text)                          \
 	{                                                                                    \
-		if (is_owner()) {                                                            \
+		if (event_begins()) {                                                        \
 			mprof_recorder_##call(&recorder, Long_val(number), String_val(text), \
 					      caml_string_length(text));                     \
 			recorded();                                                          \
@@ -305,7 +355,7 @@ TEXT(counter, counter)
 
 CAMLprim value mprof_ocaml_fulfills(value thread)
 {
-	if (is_owner()) {
+	if (event_begins()) {
 		mprof_recorder_fulfills(&recorder, Long_val(thread));
 		recorded();
 	}
@@ -314,7 +364,7 @@ CAMLprim value mprof_ocaml_fulfills(value thread)
 
 CAMLprim value mprof_ocaml_switch(value thread)
 {
-	if (is_owner()) {
+	if (event_begins()) {
 		mprof_recorder_switch(&recorder, Long_val(thread));
 		recorded();
 	}
@@ -324,7 +374,7 @@ CAMLprim value mprof_ocaml_switch(value thread)
 CAMLprim value mprof_ocaml_hiatus(value unit)
 {
 	(void)unit;
-	if (is_owner()) {
+	if (event_begins()) {
 		idle_thread = mprof_recorder_current(&recorder);
 		mprof_recorder_suspend(&recorder);
 		recorded();
