@@ -109,8 +109,8 @@ tests() {
 	"build_${1%:*}" || return 0
 	printf 'testing %s\n' "$log"
 	rm -f "$dir/meson-logs/$log.json"
-	# The programs of a build with sanitizers have the sanitizer's allocator, so this is for Python. The fork server runs no call whose variables
-	# are not its own.
+	# The programs of a build with sanitizers have the sanitizer's allocator, so this is for Python. tests/launcher keeps it from the programs
+	# that it starts: with it, the C library reads a file of /sys at its first allocation.
 	lean=
 	case $1 in asan:* | tsan:*) lean="env $python_lean" ;; esac
 	forked_begin "$dir"
@@ -131,7 +131,7 @@ forked_begin() {
 	[ -x "$1/tests/forked/fork-server" ] || return 0
 	forked_place=$(mktemp -d)
 	export MPROF_FORK_SERVER="$forked_place/socket"
-	$fixed $lean "$1/tests/forked/fork-server" "$MPROF_FORK_SERVER" >"$forked_place/log" 2>&1 &
+	$fixed "$1/tests/forked/fork-server" "$MPROF_FORK_SERVER" >"$forked_place/log" 2>&1 &
 	forked=$!
 	while kill -0 "$forked" 2>/dev/null && [ ! -S "$MPROF_FORK_SERVER" ]; do
 		sleep 0.1

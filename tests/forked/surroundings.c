@@ -48,8 +48,9 @@ static bool print_namespaces(FILE *f)
 
 static void print_variables(FILE *f)
 {
-	static const char *const begin[] = {"ASAN_",	"LSAN_",  "UBSAN_",   "LD_PRELOAD", "LD_BIND",
-					    "LD_DEBUG", "GLIBC_", "OPENSSL_", "GNUTLS_"};
+	/* GLIBC_TUNABLES is not among them: it is for Python's memory (tests/steps.sh), and sanitizers bring an allocator of their own. */
+	static const char *const begin[] = {"ASAN_",   "LSAN_",	   "UBSAN_",   "LD_PRELOAD",
+					    "LD_BIND", "LD_DEBUG", "OPENSSL_", "GNUTLS_"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(begin); i++)
 		for (char **variable = environ; *variable; variable++)

@@ -37,6 +37,8 @@ PATHS = {
 FORKED = "tests/forked/mprofctl"
 REPORT = re.compile(r"runtime error:|ERROR: \w+Sanitizer|WARNING: ThreadSanitizer")
 COUNT = os.environ.get("MPROF_STARTS")  # a file that gets the name of each program that is started
+for _name in ("PYTHONMALLOC", "GLIBC_TUNABLES"):  # these are for the memory of this Python (tests/steps.sh), and for no program of a test
+    os.environ.pop(_name, None)
 
 
 def path(build, name):
