@@ -28,12 +28,12 @@ bool bad_places_has(const struct bad_places *b, const struct bad_place *place)
 	return i < b->n && is_passed(b, i, clock_mono());
 }
 
-unsigned bad_places_packets(const struct bad_places *b, int64_t stream)
+unsigned bad_places_count(const struct bad_places *b, enum bad_place_kind kind, int64_t id)
 {
 	unsigned n = 0;
 
 	for (size_t i = 0; i < b->n; i++)
-		n += b->entries[i].place.kind == BAD_PLACE_PACKET && b->entries[i].place.id == stream;
+		n += b->entries[i].place.kind == kind && (!id || b->entries[i].place.id == id);
 	return n;
 }
 
@@ -43,7 +43,7 @@ static void tell(struct bad_places *b, const struct bad_place *place, const char
 		[BAD_PLACE_NONE] = "none", [BAD_PLACE_PACKET] = "packet",     [BAD_PLACE_STREAM] = "stream",
 		[BAD_PLACE_GAPS] = "gaps", [BAD_PLACE_CAPTURE] = "capture",   [BAD_PLACE_RANGES] = "ranges",
 		[BAD_PLACE_RUN] = "run",   [BAD_PLACE_CAPTURES] = "captures", [BAD_PLACE_UNREAD] = "unread",
-		[BAD_PLACE_RUNS] = "runs", [BAD_PLACE_PINNED] = "pinned",
+		[BAD_PLACE_RUNS] = "runs", [BAD_PLACE_PINNED] = "pinned",     [BAD_PLACE_STREAMS] = "streams",
 	};
 
 	log_write_limited(&b->lines, LOG_LEVEL_ERROR, guest,

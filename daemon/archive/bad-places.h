@@ -27,6 +27,7 @@ enum bad_place_kind {
 	BAD_PLACE_UNREAD,   /* the same for captures of the kind `unread` */
 	BAD_PLACE_RUNS,	    /* the same for runs without content */
 	BAD_PLACE_PINNED,   /* the search for pinned captures */
+	BAD_PLACE_STREAMS, /* the list of streams; ID is 0, or a number made of the name of the guest whose streams are listed */
 };
 
 struct bad_place {
@@ -48,8 +49,8 @@ struct bad_places {
 
 /* Return whether PLACE is to be passed over. */
 bool bad_places_has(const struct bad_places *b, const struct bad_place *place);
-/* Return the number of packets of STREAM that were noted. */
-unsigned bad_places_packets(const struct bad_places *b, int64_t stream);
+/* Return the number of places of KIND that were noted: of the packets of stream ID, or, if ID is 0, of all. */
+unsigned bad_places_count(const struct bad_places *b, enum bad_place_kind kind, int64_t id);
 /*
  * Pass over PLACE from now on, and log it. GUEST: the guest whose limit is kept; NULL = all. *IS_NEW: PLACE was never noted, or was forgotten
  * for other places. Return false if PLACE cannot be passed over: it is none, is passed over already, or there are too many.

@@ -10,10 +10,15 @@
  * limit of bytes is exceeded.
  *
  * Where the file is damaged, SQLite fails, and the whole transaction is rolled back. Such a place is passed over from then on (bad-places.h), and
- * the call begins anew: one damaged guest stops no limit of others, and none of the archive.
+ * the call begins anew: one damaged guest stops no limit of others, and none of the archive. If the list of streams cannot be read, it is read row by
+ * row, and has the streams that can be read. SQLite writes nothing more in a transaction in which it has found damage, so a deletion reads no row that
+ * is known to be damaged.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
 
 #include "clock.h"
 #include "index-entries.h"
@@ -26,12 +31,15 @@
 #define PINNED_CHECK_NS (600 * NS_PER_S)
 #define PASSES_MOST	16u /* places that a call passes over; the next call finds the others */
 #define PACKETS_MOST	8u  /* packets of a stream that are passed over; with one more it is the whole stream */
+#define STREAMS_MOST \
+	8u /* streams that are passed over; with one more the list is read row by row, which finds all whose rows are damaged */
 
 struct head {
 	int64_t stream, run;
-	bool is_ended; /* the run has ended */
-	bool is_held;  /* the run may have pinned packets, and nothing tells which */
-	bool any;      /* there is a candidate, the packet SEQUENCE copied at AGE */
+	bool is_ended;	  /* the run has ended */
+	bool is_held;	  /* the run may have pinned packets, and nothing tells which */
+	bool is_nameless; /* the row of the run cannot be read */
+	bool any;	  /* there is a candidate, the packet SEQUENCE copied at AGE */
 	uint64_t sequence;
 	int64_t age;	/* on the age clock, ns */
 	uint64_t real;	/* the same moment by CLOCK_REALTIME, ns */
@@ -47,8 +55,9 @@ struct enforcement {
 	int64_t before_age;	     /* what is older is deleted; 0 = nothing is */
 	enum deletion_reason excess; /* why bytes beyond the limit are deleted */
 	uint64_t held;
+	uint64_t unlisted; /* bytes of streams that cannot be listed; HELD has them */
 	struct head *heads;
-	size_t n_heads;
+	size_t n_heads, room;
 	int64_t capture; /* oldest capture that may be deleted; 0 = none */
 	int64_t capture_age;
 	bool has_checked;    /* the ranges of pinned captures were checked */
@@ -87,34 +96,115 @@ static int guest_statement(const struct enforcement *e, enum writer_statement of
 	return r;
 }
 
-static int list_streams(struct enforcement *e)
+/* Return the place of the list of this guest's streams, or of all. Two guests with one number share a place, and both lists are read row by row then. */
+static struct bad_place list_place(const struct enforcement *e)
+{
+	return place_at(BAD_PLACE_STREAMS, e->name ? (int64_t)(XXH3_64bits(e->name, strlen(e->name)) >> 1 | 1) : 0);
+}
+
+static int add_head(struct enforcement *e, const struct head *h)
+{
+	if (e->n_heads == e->room) {
+		const size_t room = 2 * e->room + 16;
+		struct head *more = realloc(e->heads, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		e->heads = more;
+		e->room = room;
+	}
+	e->heads[e->n_heads] = *h;
+	e->heads[e->n_heads++].mended = INT64_MIN;
+	return 0;
+}
+
+static int list_all(struct enforcement *e)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	size_t room = 0;
 	int r = guest_statement(e, STATEMENT_GUEST_STREAMS, STATEMENT_ALL_STREAMS, &s);
 
 	while (s && (r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
-		if (e->n_heads == room) {
-			struct head *more = realloc(e->heads, (room = 2 * room + 16) * sizeof(*more));
-
-			if (!more)
-				return -ENOMEM;
-			e->heads = more;
-		}
-		e->heads[e->n_heads++] = (struct head){.stream = sqlite3_column_int64(s, 0),
-						       .run = sqlite3_column_int64(s, 2),
-						       .mended = INT64_MIN,
-						       .is_ended = sqlite3_column_int(s, 1) != 0};
-		e->held += (uint64_t)usage_bytes(&e->w->usage, sqlite3_column_int64(s, 0));
+		r = add_head(e, &(struct head){.stream = sqlite3_column_int64(s, 0),
+					       .is_ended = sqlite3_column_int(s, 1) != 0,
+					       .run = sqlite3_column_int64(s, 2)});
+		if (r != 0)
+			return r;
 	}
+	return r;
+}
+
+/*
+ * List STREAM of RUN, if the run is of the guest. If the row of the run cannot be read, nobody knows whose it is, and the run counts as going on: a
+ * limit of all guests keeps the newest packet.
+ */
+static int list_stream(struct enforcement *e, int64_t stream, int64_t run)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&e->w->store.statements, STATEMENT_RUN_ENDED, VALUES(run), &s);
+
+	if (!s)
+		return r;
+	r = statement_step(&e->w->store.statements, s);
+	if (r == -EBADMSG && !e->name)
+		return add_head(e, &(struct head){.stream = stream, .run = run, .is_nameless = true});
+	if (r != STATEMENT_ROW)
+		return r == -EBADMSG ? 0 : r;
+	if (e->name && strcmp(e->name, column_string(s, 1)) != 0)
+		return 0;
+	return add_head(e, &(struct head){.stream = stream, .run = run, .is_ended = sqlite3_column_int(s, 0) != 0});
+}
+
+/* The list cannot be read as a whole: list the streams whose rows can be read, one by one, and log the number of the others once. */
+static int list_readable(struct enforcement *e)
+{
+	const struct usage *u = &e->w->usage;
+	uint64_t lacking = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < u->n && r == 0; i++) {
+		const int64_t stream = u->entries[i].stream;
+		int64_t run;
+		bool is_none;
+
+		if (u->entries[i].is_gone)
+			continue;
+		r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_STREAM, VALUES(stream), &run, &is_none);
+		if (r == -EBADMSG) {
+			lacking++;
+			e->unlisted += e->name ? 0 : (uint64_t)usage_bytes(u, stream);
+			r = 0;
+		} else if (r == 0 && !is_none) {
+			r = list_stream(e, stream, run);
+		}
+	}
+	if (r == 0 && lacking && lacking != e->w->unlisted)
+		log_write_limited(
+			&e->w->bad_places.lines, LOG_LEVEL_ERROR, NULL,
+			"The archive's file is damaged in the list of its streams. Limits delete nothing of the "
+			"streams that cannot be listed: streams=%llu",
+			(unsigned long long)lacking);
+	if (r == 0)
+		e->w->unlisted = lacking;
 	return r;
 }
 
 static void recount(struct enforcement *e)
 {
-	e->held = 0;
+	e->held = e->unlisted;
 	for (size_t i = 0; i < e->n_heads; i++)
 		e->held += (uint64_t)usage_bytes(&e->w->usage, e->heads[i].stream);
+}
+
+static int list_streams(struct enforcement *e)
+{
+	int r;
+
+	e->n_heads = 0;
+	e->unlisted = 0;
+	r = is_passed(e, list_place(e)) ? list_readable(e) : list_all(e);
+	if (r == 0)
+		recount(e);
+	return r;
 }
 
 int packet_copied(struct archive_writer *w, int64_t stream, int64_t sequence, struct archive_end *end)
@@ -205,6 +295,10 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 		if (r != 0 || newest == sequence)
 			return r;
 	}
+	/* A deletion changes the row of the stream: if it cannot be read, the damage is found here. */
+	r = statement_number(&w->store.statements, STATEMENT_RUN_OF_STREAM, VALUES(h->stream), &(int64_t){0}, &is_none);
+	if (r != 0)
+		return r;
 	h->any = true;
 	h->sequence = (uint64_t)sequence;
 	e->at = packet_place(h, sequence);
@@ -325,8 +419,10 @@ static int delete_packet(struct enforcement *e, struct head *h)
 		return r;
 	e->held -= (uint64_t)gone;
 	h->was_cut = true;
+	e->w->is_nameless = h->is_nameless;
 	writer_tally_stream(e->w, h->stream,
 			    &(struct deletion){.reason = reason_for(e, h->age), .packets = 1, .bytes = (uint64_t)gone});
+	e->w->is_nameless = false;
 	r = outbox_lose_packet(e->w, h->stream, h->sequence, h->real, (uint64_t)gone);
 	return r ? r : find_head(e, h, (int64_t)h->sequence + 1);
 }
@@ -403,6 +499,27 @@ static int check_pinned(struct enforcement *e, bool *changed)
 	return r;
 }
 
+static int delete_capture(struct enforcement *e)
+{
+	bool is_damaged, is_none;
+	int64_t run;
+	int r;
+
+	e->at = place_at(BAD_PLACE_CAPTURE, e->capture);
+	/* A stamp is believed only if its row is undamaged. Else the row is declared, and gets stamps that are possible. */
+	r = row_sums_check_row(e->w, "captures", e->capture, &is_damaged);
+	if (r != 0 || is_damaged)
+		return r;
+	r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_CAPTURE, VALUES(e->capture), &run, &is_none);
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < e->n_heads; i++)
+		e->w->is_nameless |= e->heads[i].is_nameless && e->heads[i].run == run;
+	r = capture_delete(e->w, e->capture, reason_for(e, e->capture_age));
+	e->w->is_nameless = false;
+	return r;
+}
+
 /*
  * Delete the oldest candidate if a limit is exceeded. IS_DRY: do not delete. *MORE: a candidate was
  * deleted, or would have been.
@@ -410,7 +527,7 @@ static int check_pinned(struct enforcement *e, bool *changed)
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
 	struct head *h = oldest_head(e);
-	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_damaged, is_changed = false;
+	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_changed = false;
 	int r;
 
 	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_age : h->age);
@@ -426,11 +543,7 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		/* The capture may have lost its last packet, and be a candidate now. */
 		return r ? r : find_capture(e);
 	}
-	e->at = place_at(BAD_PLACE_CAPTURE, e->capture);
-	/* A stamp is believed only if its row is undamaged. Else the row is declared, and gets stamps that are possible. */
-	r = row_sums_check_row(e->w, "captures", e->capture, &is_damaged);
-	if (r == 0 && !is_damaged)
-		r = capture_delete(e->w, e->capture, reason_for(e, e->capture_age));
+	r = delete_capture(e);
 	recount(e);
 	return r ? r : find_capture(e);
 }
@@ -634,9 +747,6 @@ static int try(struct enforcement *e, unsigned limit, bool *more)
 {
 	int r;
 
-	e->at = place_at(BAD_PLACE_NONE, 0);
-	e->n_heads = 0;
-	e->held = 0;
 	e->has_checked = false;
 	*more = false;
 	r = list_streams(e);
@@ -650,8 +760,14 @@ static bool pass_over(struct enforcement *e, int r)
 {
 	bool is_new;
 
-	if (e->at.kind == BAD_PLACE_PACKET && bad_places_packets(&e->w->bad_places, e->at.id) >= PACKETS_MOST)
+	const struct bad_place list = list_place(e);
+
+	if (e->at.kind == BAD_PLACE_PACKET &&
+	    bad_places_count(&e->w->bad_places, BAD_PLACE_PACKET, e->at.id) >= PACKETS_MOST)
 		e->at = place_at(BAD_PLACE_STREAM, e->at.id);
+	if (e->at.kind == BAD_PLACE_STREAM && !bad_places_has(&e->w->bad_places, &list) &&
+	    bad_places_count(&e->w->bad_places, BAD_PLACE_STREAM, 0) >= STREAMS_MOST)
+		e->at = list;
 	if ((r != -EBADMSG && r != ARCHIVE_E_ABSENT && r != ARCHIVE_E_DAMAGED) ||
 	    !bad_places_note(&e->w->bad_places, &e->at, e->name, &is_new))
 		return false;

@@ -50,6 +50,9 @@ struct archive_writer {
 	const void *send_context;
 	uint64_t pinned_checked; /* CLOCK_MONOTONIC when the ranges of pinned captures were right, in ns; 0 = never */
 	struct bad_places bad_places; /* limits pass over them */
+	bool is_nameless;	      /* the guest of what is deleted now cannot be read: it counts as unknown */
+	uint64_t
+		unlisted; /* streams that a limit could not list when one last listed them row by row; the log has this number */
 	int64_t unread_told; /* the newest capture of the kind `unread` of which the log says that it cannot be decided on */
 };
 

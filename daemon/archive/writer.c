@@ -216,7 +216,9 @@ static void tally(struct archive_writer *w, enum writer_statement which, int64_t
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
 	of_guest.guest[0] = '\0';
-	(void)statement_get(&w->store.statements, which, VALUES(id), &s);
+	/* Where SQLite finds damage in a transaction, it writes no more until its end. */
+	if (!w->is_nameless)
+		(void)statement_get(&w->store.statements, which, VALUES(id), &s);
 	if (s && statement_step(&w->store.statements, s) == STATEMENT_ROW)
 		snprintf(of_guest.guest, sizeof(of_guest.guest), "%s", column_string(s, 1));
 	deletion_tally_add(w->store.in_transaction ? &w->open_deletions : &w->deletions, &of_guest);

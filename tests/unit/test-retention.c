@@ -611,6 +611,85 @@ static void test_damaged_pin(void)
 	fixture_deinit(&f);
 }
 
+/* A damaged page of the lists, and how many packets stay of the two guests at each limit. */
+static const struct {
+	const char *name;
+	int64_t packets[LIMITS][2];
+} lists[] = {
+	/* Nobody knows whose the runs are, and whether they go on. */
+	{"runs", {{4, 4}, {1, 1}, {1, 1}}},
+	{"sqlite_autoindex_streams_1", {{0, 0}, {0, 0}, {0, 0}}},
+	/* The first guest's stream is in the page, with those of other guests. */
+	{"streams", {{4, 0}, {4, 0}, {4, 0}}},
+};
+
+/* Put N streams without content, of guests that run. */
+static void put_idle(struct fixture *f, int64_t first, int64_t n)
+{
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	for (int64_t id = first; id < first + n; id++) {
+		const struct archive_run run = {.id = id,
+						.source = "dir",
+						.key = "key",
+						.name = "idle",
+						.domid = -1,
+						.state = "running",
+						.began_real = 1000};
+		const struct archive_stream stream = {.id = id, .run = id, .ring_bytes = 1 << 20, .ring_packets = 4};
+
+		CHECK_EQ_INT(archive_writer_put_run(f->w, &run), 0);
+		CHECK_EQ_INT(archive_writer_put_stream(f->w, &stream), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/*
+ * A page is damaged that the lists of streams need. Each limit deletes what is old of the streams whose rows can be read, keeps the newest packet of
+ * a run that may go on, and says once that something is passed over.
+ */
+static void test_damaged_list(void)
+{
+	static struct catch c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists) * LIMITS; i++) {
+		const enum limit limit = (enum limit)(i % LIMITS);
+		const size_t n = i / LIMITS;
+		struct config config = {0};
+		struct retention retention;
+		const char *log;
+		struct fixture f;
+		bool more;
+
+		if (!fixture_init(&f) || !policy_load(&f, &config, limit ? "" : "[policy]\nbytes = 1\n"))
+			return;
+		archive_writer_level(f.w, 0);
+		put_guest(&f, 1, "web", 5, false);
+		if (strcmp(lists[n].name, "streams") == 0) {
+			for (int64_t id = 2; id < 14; id++)
+				put_guest(&f, id, "web", 5, false);
+			put_idle(&f, 14, 1000);
+		}
+		put_guest(&f, 2000, "db", 1000, false);
+		retention_init(&retention, f.w, &config);
+		damage_page(&f, lists[n].name, "leaf");
+		log = keep_limit(&f, &retention, &config, limit, &c);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 1"),
+			     lists[n].packets[limit][0]);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 2000"),
+			     lists[n].packets[limit][1]);
+		CHECK(strstr(log, "place=") != NULL);
+		CHECK(!strstr(log, "cannot be deleted"));
+		CHECK_EQ_UINT(lines_with(log, "cannot be listed: "), strcmp(lists[n].name, "streams") == 0);
+		CHECK(archive_writer_damage(f.w).pieces > 0);
+		/* Captures are deleted by their age, though nobody knows whose they are. */
+		CHECK_EQ_INT(archive_writer_enforce(f.w, NULL, 0, INT64_MAX, 64, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 0);
+		retention_deinit(&retention);
+		config_deinit(&config);
+		fixture_deinit(&f);
+	}
+}
+
 /* Put captures FIRST to LAST of the kind `unread`, of a RUN that has ended. */
 static void put_unread(struct fixture *f, int64_t run, int64_t first, int64_t last)
 {
@@ -668,6 +747,7 @@ int main(void)
 	CHECK_RUN(test_mended_place);
 	CHECK_RUN(test_many_places);
 	CHECK_RUN(test_damaged_pin);
+	CHECK_RUN(test_damaged_list);
 	CHECK_RUN(test_no_verdict);
 	may = mkdtemp(probe) && fixture_mount(probe);
 
