@@ -52,7 +52,9 @@ static int make_anew(struct archive_writer *w, const char *table)
 		return r;
 	r = writer_leave(w, is_mine, database_run_made(w->store.db, sqlite3_mprintf("REINDEX main.%s", table)));
 	if (r == 0)
-		log_warning("Indexes of the archive did not agree with its rows, and are made anew: table=%s", table);
+		log_write_limited(&w->damage_lines, LOG_LEVEL_WARNING, NULL,
+				  "Indexes of the archive did not agree with its rows, and are made anew: table=%s",
+				  table);
 	return r;
 }
 
@@ -69,8 +71,10 @@ int index_check(struct archive_writer *w, const char *table)
 	/* No row is lost, and what needs this index says so itself. */
 	if (r != -EBADMSG && r != ARCHIVE_E_ABSENT)
 		return r;
-	log_error("Indexes of the archive are damaged, and cannot be made anew; mprofd --fsck saves what is whole: "
-		  "table=%s",
-		  table);
+	log_write_limited(
+		&w->failure_lines, LOG_LEVEL_ERROR, NULL,
+		"Indexes of the archive are damaged, and cannot be made anew; mprofd --fsck saves what is whole: "
+		"table=%s",
+		table);
 	return 0;
 }

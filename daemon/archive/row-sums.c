@@ -338,12 +338,15 @@ static int note(struct archive_writer *w, const struct table *t, int64_t bad, in
 	if (r != 0 || bad + lost == 0)
 		return r;
 	if (declared < bad)
-		log_error("Damaged rows of the archive cannot be declared; mprofd --fsck saves what is whole: table=%s "
-			  "rows=%" PRId64,
-			  t->name, bad - declared);
+		log_write_limited(&w->failure_lines, LOG_LEVEL_ERROR, NULL,
+				  "Damaged rows of the archive cannot be declared; mprofd --fsck saves what is whole: "
+				  "table=%s rows=%" PRId64,
+				  t->name, bad - declared);
 	w->damage.pieces += (uint64_t)(bad + lost);
-	log_warning("Rows of the archive were damaged or lost on the disk: table=%s damaged=%" PRId64 " lost=%" PRId64,
-		    t->name, bad, lost);
+	log_write_limited(&w->damage_lines, LOG_LEVEL_WARNING, NULL,
+			  "Rows of the archive were damaged or lost on the disk: table=%s damaged=%" PRId64
+			  " lost=%" PRId64,
+			  t->name, bad, lost);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "bad-places.h"
 #include "database.h"
 #include "deletion.h"
+#include "log.h"
 #include "outbox.h"
 #include "statement.h"
 #include "store.h"
@@ -49,8 +50,10 @@ struct archive_writer {
 	archive_send_call *send;	      /* see archive_writer_send(); NULL = the outbox is off */
 	const void *send_context;
 	uint64_t pinned_checked; /* CLOCK_MONOTONIC when the ranges of pinned captures were right, in ns; 0 = never */
-	struct bad_places bad_places; /* limits pass over them */
-	bool is_nameless;	      /* the guest of what is deleted now cannot be read: it counts as unknown */
+	struct bad_places bad_places;	/* limits pass over them */
+	struct log_limit damage_lines;	/* of lines on rows and indexes that were damaged */
+	struct log_limit failure_lines; /* of lines on those that no check can mend */
+	bool is_nameless;		/* the guest of what is deleted now cannot be read: it counts as unknown */
 	uint64_t
 		unlisted; /* streams that a limit could not list when one last listed them row by row; the log has this number */
 	int64_t unread_told; /* the newest capture of the kind `unread` of which the log says that it cannot be decided on */

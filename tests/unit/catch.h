@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Redirection of stderr to a file, to read what was written since catch_begin. */
@@ -33,6 +34,16 @@ static inline const char *catch_end(struct catch *c)
 	close(c->fd);
 	c->text[n < 0 ? 0 : n] = '\0';
 	return c->text;
+}
+
+/* Return how often LOG has TEXT. */
+static inline unsigned lines_with(const char *log, const char *text)
+{
+	unsigned n = 0;
+
+	for (const char *at = log; (at = strstr(at, text)); at += strlen(text))
+		n++;
+	return n;
 }
 
 #endif

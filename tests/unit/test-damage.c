@@ -3,6 +3,7 @@
  * declared as a gap.
  */
 #include <errno.h>
+#include <fcntl.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -10,6 +11,7 @@
 #include "archive-fixture.h"
 #include "array.h"
 #include "capture-coverage.h"
+#include "catch.h"
 #include "clock.h"
 #include "fsck.h"
 #include "memtraces-reader.h"
@@ -2020,6 +2022,61 @@ static void test_broken_index(void)
 	fixture_deinit(&f);
 }
 
+/* Change the identifier of the first of the rows of TABLE, which are few, to 100, as a disk does: a search for it does not find it. */
+static void identifier_break(struct fixture *f, const char *table)
+{
+	const int64_t root = fixture_number(f, "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", table);
+	const int64_t bytes = fixture_number(f, "PRAGMA page_size");
+	CLEANUP(closep) int fd = -1;
+	uint8_t cell[2];
+	char path[128];
+
+	f->w = archive_writer_free(f->w);
+	snprintf(path, sizeof(path), "%s/archive/trace.db", f->state);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	/* The place of the first cell follows the page's header. The cell begins with its length and the identifier. */
+	CHECK_EQ_INT(pread(fd, cell, 2, (root - 1) * bytes + 8), 2);
+	CHECK_EQ_INT(pwrite(fd, "\x64", 1, (root - 1) * bytes + 256 * cell[0] + cell[1] + 1), 1);
+	fixture_open(f);
+}
+
+/* Many damaged rows that are checked one by one, and rows that no check can declare, do not flood the log. */
+static void test_lines(void)
+{
+	enum { CHECKS = 3 * LOG_LIMIT_BURST };
+	struct archive_gap gap = {.stream = 1, .kind = "lost", .reason = "lapped", .after_offset = 30, .packets = 1};
+	static struct catch c;
+	struct fixture f;
+	const char *log;
+	bool damaged;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	for (gap.after_sequence = 90; gap.after_sequence < 93; gap.after_sequence++) {
+		gap.next_sequence = gap.after_sequence + 1;
+		CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	catch_begin(&c);
+	for (unsigned i = 0; i < CHECKS; i++) {
+		change(&f, "UPDATE captures SET note = note || 'x' WHERE id = 9");
+		row_sums_check_row(f.w, "captures", 9, &damaged);
+	}
+	log = catch_end(&c);
+	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, CHECKS);
+	CHECK_EQ_UINT(lines_with(log, "were damaged or lost on the disk: table=captures"), LOG_LIMIT_BURST);
+	identifier_break(&f, "gaps");
+	catch_begin(&c);
+	for (unsigned i = 0; i < CHECKS; i++)
+		row_sums_check(f.w);
+	log = catch_end(&c);
+	CHECK(archive_writer_damage(f.w).pieces >= CHECKS);
+	CHECK_EQ_UINT(lines_with(log, "cannot be declared"), LOG_LIMIT_BURST);
+	CHECK_EQ_UINT(lines_with(log, "were damaged or lost on the disk: table=gaps"), LOG_LIMIT_BURST);
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_as_the_schema_says);
@@ -2053,6 +2110,7 @@ int main(void)
 	CHECK_RUN(test_no_entry);
 	CHECK_RUN(test_wrong_entry);
 	CHECK_RUN(test_broken_index);
+	CHECK_RUN(test_lines);
 	CHECK_RUN(test_stamps);
 	CHECK_RUN(test_stamp_of_run);
 	CHECK_RUN(test_stamp_before_deletion);

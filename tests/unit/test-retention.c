@@ -441,15 +441,6 @@ static const char *keep_limit(struct fixture *f, struct retention *retention, st
 	return catch_end(c);
 }
 
-static unsigned lines_with(const char *log, const char *text)
-{
-	unsigned n = 0;
-
-	for (const char *at = log; (at = strstr(at, text)); at += strlen(text))
-		n++;
-	return n;
-}
-
 static bool policy_load(struct fixture *f, struct config *config, const char *text)
 {
 	char path[128], error[256];
