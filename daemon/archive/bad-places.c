@@ -61,9 +61,9 @@ bool bad_places_note(struct bad_places *b, const struct bad_place *place, const 
 	*is_new = i == b->n;
 	if (place->kind == BAD_PLACE_NONE || (!*is_new && is_passed(b, i, now)))
 		return false;
-	/* A full list forgets a place that would be tried again anyway. */
+	/* A full list forgets a place that would be tried again anyway, but none that holds packets. */
 	if (i == BAD_PLACES_MOST)
-		for (i = 0; i < b->n && is_passed(b, i, now); i++)
+		for (i = 0; i < b->n && (b->entries[i].place.kind == BAD_PLACE_RANGES || is_passed(b, i, now)); i++)
 			;
 	if (i == BAD_PLACES_MOST)
 		return false;
@@ -73,4 +73,12 @@ bool bad_places_note(struct bad_places *b, const struct bad_place *place, const 
 	b->entries[i].failed_at = now;
 	tell(b, place, guest);
 	return true;
+}
+
+void bad_places_forget(struct bad_places *b, const struct bad_place *place)
+{
+	const size_t i = find(b, place);
+
+	if (i < b->n)
+		b->entries[i] = b->entries[--b->n];
 }

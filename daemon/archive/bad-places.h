@@ -56,5 +56,7 @@ unsigned bad_places_count(const struct bad_places *b, enum bad_place_kind kind, 
  * for other places. Return false if PLACE cannot be passed over: it is none, is passed over already, or there are too many.
  */
 bool bad_places_note(struct bad_places *b, const struct bad_place *place, const char *guest, bool *is_new);
+/* Forget PLACE, which is whole again or is there no more. The last of the places takes its number. */
+void bad_places_forget(struct bad_places *b, const struct bad_place *place);
 
 #endif

@@ -442,40 +442,58 @@ static bool is_due(const struct enforcement *e)
 	return !e->has_checked && (!e->w->pinned_checked || clock_mono() - e->w->pinned_checked > PINNED_CHECK_NS);
 }
 
-/* Hold all packets of the run of CAPTURE, which is pinned, and whose ranges cannot be checked. */
-static int hold_run(struct enforcement *e, int64_t capture)
+/* Hold all packets of the run of CAPTURE, whose ranges cannot be checked, while it is pinned. */
+static int hold_run(struct enforcement *e, int64_t capture, bool *is_pinned)
 {
 	int64_t run;
-	bool is_null;
-	int r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_CAPTURE, VALUES(capture), &run, &is_null);
+	bool is_none;
+	int r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_PINNED, VALUES(capture), &run, &is_none);
 
-	for (size_t i = 0; i < e->n_heads && r == 0 && !is_null; i++)
+	*is_pinned = r == 0 && !is_none;
+	for (size_t i = 0; i < e->n_heads && *is_pinned; i++)
 		e->heads[i].is_held |= e->heads[i].run == run;
 	return r;
 }
 
-/*
- * Check the ranges of pinned captures, which hold packets, before a packet is deleted. *CHANGED: the candidates may be others now. *IS_WHOLE: no capture
- * was passed over.
- */
-static int check_ranges(struct enforcement *e, bool *changed, bool *is_whole)
+/* Hold the packets of the pinned captures whose ranges could not be checked, until they can be, or until they are pinned no more. */
+static int hold_runs(struct enforcement *e)
+{
+	struct bad_places *b = &e->w->bad_places;
+	int r = 0;
+
+	if (is_passed(e, search_of(e, BAD_PLACE_PINNED)))
+		return 0;
+	for (size_t i = b->n; i-- > 0 && r == 0;) {
+		const struct bad_place place = b->entries[i].place;
+		bool is_pinned = true;
+
+		if (place.kind == BAD_PLACE_RANGES)
+			r = hold_run(e, place.id, &is_pinned);
+		if (r == 0 && !is_pinned)
+			bad_places_forget(b, &place);
+	}
+	return r;
+}
+
+/* Check the ranges of pinned captures, which hold packets, before a packet is deleted. *CHANGED: the candidates may be others now. */
+static int check_ranges(struct enforcement *e, bool *changed)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&e->w->store.statements, STATEMENT_PINNED_CAPTURES, NO_VALUES, &s);
 
 	while (s && (r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
-		const int64_t capture = sqlite3_column_int64(s, 0);
-		bool is_restored = true;
+		const struct bad_place place = place_at(BAD_PLACE_RANGES, sqlite3_column_int64(s, 0));
+		bool is_restored = false;
 
-		if (is_passed(e, place_at(BAD_PLACE_RANGES, capture))) {
-			*is_whole = false;
-			r = hold_run(e, capture);
-		} else {
-			r = list_check_ranges(e->w, capture, &is_restored);
+		if (!is_passed(e, place)) {
+			r = list_check_ranges(e->w, place.id, &is_restored);
+			if (r != 0)
+				return r;
+			*changed |= is_restored;
+			/* The transaction of what was restored may yet fail. */
+			if (!is_restored)
+				bad_places_forget(&e->w->bad_places, &place);
 		}
-		if (r != 0)
-			return r;
-		*changed |= is_restored;
 		e->at = search_of(e, BAD_PLACE_PINNED);
 	}
 	return r;
@@ -484,17 +502,15 @@ static int check_ranges(struct enforcement *e, bool *changed, bool *is_whole)
 /* Call check_ranges() once in this call. If captures cannot be looked for, their ranges hold packets as they are. */
 static int check_pinned(struct enforcement *e, bool *changed)
 {
-	bool is_whole = true;
-	int r = 0;
+	int r;
 
 	*changed = false;
-	if (is_passed(e, search_of(e, BAD_PLACE_PINNED)))
-		is_whole = false;
-	else
-		r = check_ranges(e, changed, &is_whole);
 	e->has_checked = true;
-	/* The transaction of what was restored may yet fail. */
-	if (r == 0 && is_whole && !*changed)
+	if (is_passed(e, search_of(e, BAD_PLACE_PINNED)))
+		return 0;
+	r = check_ranges(e, changed);
+	/* hold_runs() holds those that were passed over. */
+	if (r == 0 && !*changed)
 		e->w->pinned_checked = clock_mono();
 	return r;
 }
@@ -710,7 +726,9 @@ static int enforce(struct enforcement *e, unsigned limit, bool *more)
 
 	*more = false;
 	if (e->before_age || (e->bytes && e->held > e->bytes)) {
-		r = find_heads(e);
+		r = hold_runs(e);
+		if (r == 0)
+			r = find_heads(e);
 		if (r == 0)
 			r = find_capture(e);
 		*more = r == 0;

@@ -576,13 +576,33 @@ static void test_many_places(void)
 	fixture_deinit(&f);
 }
 
-/* The range of a pinned capture is damaged, and so are the lists that have it once more: the packets of its run stay, and those of others are deleted. */
+/* Delete for room N times. */
+static void make_room(const struct fixture *f, unsigned n)
+{
+	bool more;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!CHECK_EQ_INT(archive_writer_make_room(f->w, 64, &more), 0))
+			break;
+}
+
+static int pinned_searches(const struct fixture *f)
+{
+	return sqlite3_stmt_status(f->w->store.statements.prepared[STATEMENT_PINNED_CAPTURES], SQLITE_STMTSTATUS_RUN,
+				   0);
+}
+
+/*
+ * The range of a pinned capture is damaged, and so are the lists that have it once more: the packets of its run stay, and those of others are deleted.
+ * The captures are not looked for again at each deletion. When it is pinned no more, its packets are deleted.
+ */
 static void test_damaged_pin(void)
 {
+	const struct archive_capture_change unpin = {.capture = 1, .version = -1, .pinned = 0};
 	static struct catch c;
 	const char *log;
 	struct fixture f;
-	bool more;
+	int searches;
 
 	if (!fixture_init(&f))
 		return;
@@ -592,13 +612,49 @@ static void test_damaged_pin(void)
 			     "UPDATE capture_streams SET first_sequence = 9 WHERE capture = 1");
 	damage_page(&f, "capture_lists", "leaf");
 	catch_begin(&c);
-	for (int i = 0; i < 3; i++)
-		if (archive_writer_make_room(f.w, 64, &more) != 0)
-			break;
+	make_room(&f, 3);
 	log = catch_end(&c);
 	CHECK_EQ_UINT(lines_with(log, "place=ranges id=1 "), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 1"), 4);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 2"), 0);
+	CHECK_EQ_INT(fixture_put(&f, 3, "db", "ended", 3), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 3, 1, CONTENT, 1000), 0);
+	searches = pinned_searches(&f);
+	f.w->bad_places.entries[0].failed_at -= BAD_PLACES_NS; /* until the next check it holds the packets */
+	make_room(&f, 3);
+	CHECK_EQ_INT(pinned_searches(&f), searches);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 1"), 4);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 3"), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(f.w, &unpin), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	make_room(&f, 3);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 0);
+	fixture_deinit(&f);
+}
+
+/* The range of a pinned capture is mended: the next check, after ten minutes, finds it whole, and packets that it does not have are deleted. */
+static void test_mended_pin(void)
+{
+	struct bad_place ranges = {BAD_PLACE_RANGES, 1, 0};
+	struct fixture f;
+	bool is_new;
+
+	if (!fixture_init(&f))
+		return;
+	put_guest(&f, 1, "web", 5, true);
+	CHECK(bad_places_note(&f.w->bad_places, &ranges, NULL, &is_new));
+	make_room(&f, 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 4);
+	f.w->bad_places.entries[0].failed_at -= BAD_PLACES_NS;
+	f.w->pinned_checked = 0;
+	put_guest(&f, 2, "db", 1000, false);
+	make_room(&f, 2);
+	CHECK(!bad_places_has(&f.w->bad_places, &ranges));
+	CHECK_EQ_UINT(f.w->bad_places.n, 0);
+	/* The packets of its range stay. */
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT min(sequence) FROM chunks WHERE stream = 1"), 5);
 	fixture_deinit(&f);
 }
 
@@ -738,6 +794,7 @@ int main(void)
 	CHECK_RUN(test_mended_place);
 	CHECK_RUN(test_many_places);
 	CHECK_RUN(test_damaged_pin);
+	CHECK_RUN(test_mended_pin);
 	CHECK_RUN(test_damaged_list);
 	CHECK_RUN(test_no_verdict);
 	may = mkdtemp(probe) && fixture_mount(probe);
