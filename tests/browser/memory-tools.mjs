@@ -62,7 +62,7 @@ export async function settled(page) {
 export async function counted(page) {
 	await settled(page);
 	return page.evaluate(() => {
-		const {bytes, objects, samples} = document.getElementById("page").memory.profile;
+		const {samples_bytes: bytes, objects, samples} = document.getElementById("page").memory.profile;
 
 		return {bytes, objects, samples};
 	});

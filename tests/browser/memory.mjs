@@ -97,9 +97,9 @@ test("memory: functions have the reference's samples for their places", async (t
 	}
 	const got = await page.evaluate(() => {
 		const {profile, info} = document.getElementById("page").memory;
-		return profile.spots
+		return profile.functions
 			.filter((it) => it.self)
-			.map((it) => [it.name, Math.round((it.self * info.rate) / info.wordBytes)]);
+			.map((it) => [it.function, Math.round((it.self_bytes * info.rate) / info.wordBytes)]);
 	});
 	equal(got.sort(), [...wanted].sort(), "samples by function");
 	const total = new Map(viewer("leaky").functions);
@@ -131,7 +131,9 @@ test("memory: functions have the reference's samples for their places", async (t
 	ok((await callers.last().textContent()).startsWith("via "), "callers at a distance come last");
 	const direct = await page.evaluate(() => {
 		const {profile} = document.getElementById("page").memory;
-		return profile.spots.find((it) => it.name === "Stdlib__Buffer.create").callers.map((it) => it.direct);
+		return profile.functions
+			.find((it) => it.function === "Stdlib__Buffer.create")
+			.callers.map((it) => it.direct_bytes);
 	});
 	ok(direct[0] > 0 && direct.every((it, i) => !i || it <= direct[i - 1]), `direct callers first: ${direct}`);
 	await t.look(page, "memory-functions");
@@ -906,7 +908,7 @@ test("memory: two moments are compared, in red and blue", async (t) => {
 		document
 			.getElementById("page")
 			.memory.functions.wanted()
-			.map((it) => it.self - it.selfBefore),
+			.map((it) => it.self_bytes - it.selfBefore),
 	);
 	ok(
 		changes.every((it, i) => i === 0 || it <= changes[i - 1]),

@@ -378,7 +378,7 @@ test("one file: a memory profile, beside a trace", async (t) => {
 			program: info.program,
 			peak: info.sums.peakBytes,
 			live: info.sums.liveBytes,
-			all: profile.bytes,
+			all: profile.samples_bytes,
 			line: [...bytes],
 			saved: source.saved.size,
 		};

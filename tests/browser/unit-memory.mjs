@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {format, parse, sameTrace} from "../../client/viewer/page/address.js";
-import {scaleOf} from "../../client/viewer/worker/heap-answers.js";
 import {clauseOf, clauseText, gather, hiddenOf, narrowed} from "../../client/viewer/memory/memory-clauses.js";
 import {Layout, NONE, nodeAt, pathTo, search} from "../../client/viewer/memory/memory-layout.js";
 import {step} from "../../client/viewer/memory/memory-plot.js";
 import {collapsed} from "../../client/viewer/memory/memory-save.js";
 import {ProfileView} from "../../client/viewer/memory/memory-profile-view.js";
-import {around, byObjects, difference, spotsOfBoth} from "../../client/viewer/memory/memory-trees.js";
+import {around, byObjects, difference, functionsOfBoth} from "../../client/viewer/memory/memory-trees.js";
 import {isMemtrace} from "../../client/viewer/memory/memory-source.js";
 import {
 	amount,
@@ -321,12 +320,25 @@ test("trees by objects, around a function and of two profiles count every stack"
 });
 
 test("a profile of another recording is compared by the names of functions", () => {
-	const spot = (name, self, total) => ({name, file: "f.ml", self, total, callers: []});
+	const spot = (name, self, total) => ({
+		function: name,
+		file: "f.ml",
+		self_bytes: self,
+		total_bytes: total,
+		callers: [],
+	});
 	const stacks = [{frames: [1, 2], bytes: 10, allocs: 1}];
 	const profile = (name) => {
 		const callees = treeOf(stacks);
 
-		return {callees, callers: callees, bytes: 10, objects: 1, relativeError: 1, spots: [spot(name, 10, 10)]};
+		return {
+			callees,
+			callers: callees,
+			samples_bytes: 10,
+			objects: 1,
+			relativeError: 1,
+			functions: [spot(name, 10, 10)],
+		};
 	};
 	const names = ["", "main", "new"];
 	const view = new ProfileView(profile("new"), names, {profile: profile("old"), names: ["", "main", "old"]});
@@ -347,12 +359,12 @@ test("a profile of another recording is compared by the names of functions", () 
 	assert.deepEqual(names, ["", "main", "new"], "the heap's own names stay");
 	assert.equal(view.rootText, "all: 10 B before, 10 B now (no change)");
 	assert.deepEqual(
-		spotsOfBoth([spot("a", 5, 6), spot("b", 1, 1)], [spot("b", 3, 4)]).map((it) => [
-			it.name,
+		functionsOfBoth([spot("a", 5, 6), spot("b", 1, 1)], [spot("b", 3, 4)]).map((it) => [
+			it.function,
 			it.selfBefore,
-			it.self,
+			it.self_bytes,
 			it.totalBefore,
-			it.total,
+			it.total_bytes,
 		]),
 		[
 			["b", 1, 3, 1, 4],
@@ -384,7 +396,6 @@ test("a memory profile is recognized by its first bytes", async () => {
 });
 
 test("a guest with a tiny sampling rate gives finite numbers", () => {
-	assert.equal(scaleOf(8, 1e-3), 8000);
-	assert.ok(Number.isFinite(scaleOf(8, 2.3e-308) * 2 ** 64));
-	assert.ok(Number.isFinite(step(scaleOf(8, 2.3e-308) * 2 ** 64, 5, 1024)));
+	/* The most bytes that a sample stands for (MPROF_MEM_SCALE_MAX), of the most samples. */
+	assert.ok(Number.isFinite(step(2 ** 62 * 2 ** 64, 5, 1024)));
 });

@@ -18,6 +18,7 @@ import unittest
 import xml.etree.ElementTree
 
 import parts
+import schemas
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 sys.path.append(os.path.join(ROOT, "tests", "traces"))
@@ -25,6 +26,7 @@ import unpack  # noqa: E402
 
 TRACES = os.path.join(unpack.scratch("memtrace"), "memtrace")
 # Traces of which the reference reads nothing, or only a beginning.
+RATE_AT = 70  # the place of the sampling rate in a stream of OCaml 4
 CUT_HEADER, BAD_NAMES, CLOCK_BACK = "mirage-cut-header", "bad-badloc", "bad-clockback"
 NAMED = {CUT_HEADER, BAD_NAMES, CLOCK_BACK, "leaky", "shortlived", "multidom-v3"}
 ALIKE = {CUT_HEADER: "mirage-cut-locations", BAD_NAMES: "manylocs", CLOCK_BACK: "shortlived"}
@@ -301,7 +303,8 @@ class Trees(unittest.TestCase):
             if "exit 2" in text or not wanted or name == "truncstack":
                 continue  # For truncated stacks the reference counts the last remaining frame as the allocating one.
             with self.subTest(name):
-                got = json.loads(mem("hotspots", name, "--json", code=3 if "cut" in name else 0))
+                got = schemas.check(json.loads(mem("hotspots", name, "--json", code=3 if "cut" in name else 0)), "hotspots")
+                schemas.check(json.loads(mem("peak", name, "--json")), "hotspots")
                 # The reference gives a code without a name the name of the frame before the code's
                 # first use.
                 _, tables = oracle(ALIKE.get(name, name))
@@ -312,6 +315,16 @@ class Trees(unittest.TestCase):
                 for _, share, function in wanted:
                     near = [f for f, of in shares if f == function and abs(of - float(share)) <= delta]
                     self.assertTrue(near, function)
+
+    def test_tiny_rate(self):
+        """A stream says that it samples next to no word: amounts stay large."""
+        with open(os.path.join(TRACES, "leaky.trace"), "rb") as f:
+            made = f.read()
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(with_field(made, RATE_AT, 8, lambda _: struct.unpack("<Q", struct.pack("<d", 2.3e-308))[0]))
+            file.flush()
+            self.assertTrue(run("hotspots", file.name).startswith(b"8.0 EB allocated, estimated from "))
+            self.assertEqual(json.loads(run("hotspots", file.name, "--json"))["samples_bytes"], 2.0**62 * 10104)
 
     def test_callers(self):
         """Compare the samples of each pair with the dump. (The reference counts events, a recursive

@@ -150,7 +150,7 @@ class Program(daemons.Case):
             return done.returncode, done.stdout, done.stderr
 
         failed = 0
-        for words in ("--json mem hotspots --size 64.. heap.trace", "--json mem leaks --size 64.. heap.trace"):
+        for words in ("--json mem identify heap.trace", "--json mem timeline --size 64.. heap.trace"):
             before = memory.count()
             right = run(words.split())
             self.assertIn(right[0], (0, 3), right)

@@ -54,10 +54,10 @@ static const char *made_string(void *names, uint32_t i, size_t *bytes)
 	return m->name;
 }
 
-/* Begin a stream that samples every thousandth word of 8 bytes. */
-static inline void made_begin(struct made *m, uint32_t version)
+/* Begin a stream that samples each word of 8 bytes with probability RATE. */
+static inline void made_begin_at(struct made *m, uint32_t version, double rate)
 {
-	const struct mprof_mem_info info = {.rate = 0.001,
+	const struct mprof_mem_info info = {.rate = rate,
 					    .start_us = MADE_START,
 					    .pid = 7,
 					    .word_bytes = 8,
@@ -81,6 +81,12 @@ static inline void made_begin(struct made *m, uint32_t version)
 	}
 	m->us = 0;
 	m->encoder = mem_encoder_new(&info, &ops);
+}
+
+/* Begin a stream that samples every thousandth word of 8 bytes. */
+static inline void made_begin(struct made *m, uint32_t version)
+{
+	made_begin_at(m, version, 0.001);
 }
 
 /*

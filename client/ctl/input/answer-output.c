@@ -22,7 +22,7 @@ struct mprof_json answer_output(struct timing *timing)
 {
 	return (struct mprof_json){
 		.put = put,
-		.wall = timing->kind == TIME_WALL ? put_wall : NULL,
+		.wall = timing && timing->kind == TIME_WALL ? put_wall : NULL,
 		.clock = timing,
 		.pretty = true,
 	};

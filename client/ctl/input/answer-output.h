@@ -6,7 +6,10 @@
 
 #include "timing.h"
 
-/* Return the writer of an answer, an object that the caller opens. With --time wall, each time of TIMING's trace gets its wall time. */
+/*
+ * Return the writer of an answer, an object that the caller opens. With --time wall, each time of TIMING's trace gets its wall time;
+ * TIMING is NULL for an answer about a memory profile.
+ */
 struct mprof_json answer_output(struct timing *timing);
 /*
  * With --time wall, write the member `wall_uncertainty_ns`: by how much the true wall times can be earlier, or null if

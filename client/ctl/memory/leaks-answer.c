@@ -118,18 +118,16 @@ static json_t *holders_json(const struct subject *s, const struct mprof_leak *li
 	return array;
 }
 
-static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answer *a)
+static json_t *answer_json(const struct mem_load *l)
 {
 	uint64_t length = l->whole.last_us - l->start_us;
 	CLEANUP(mprof_leaks_freep)
 	struct mprof_leaks *leaks = mprof_leaks_new(l->profile, l->in.decoder, l->start_us, l->whole.last_us);
-	struct subject t = {.d = l->in.decoder, .scale = mem_load_scale(l)};
+	struct subject t = {.d = l->in.decoder, .scale = mprof_mem_scale(l->in.decoder)};
 	const struct mprof_leak *list;
 	json_t *found = json_array();
 	uint32_t n = 0;
 
-	(void)brief;
-	(void)a;
 	if (!leaks || !found)
 		return json_decref(found), NULL;
 	t.nodes = mprof_profile_nodes(l->profile, &n);
@@ -213,13 +211,12 @@ static void put_holders(const json_t *list)
 		printf("\n");
 }
 
-static int show(const json_t *answer, const struct mem_answer *a)
+static int show(const json_t *answer)
 {
 	const json_t *list = answer_get(answer, "leaks"), *leak;
 	char live[32];
 	size_t i;
 
-	(void)a;
 	bytes_text((uint64_t)json_real_value(answer_get(answer, "live_bytes")), live, sizeof(live));
 	printf("%s live at the end, estimated from %lld samples; ", live, (long long)answer_count(answer, "live"));
 	if (!json_array_size(list))
@@ -238,9 +235,17 @@ static int show(const json_t *answer, const struct mem_answer *a)
 	return stdout_verdict();
 }
 
+static int print(const struct mem_load *l, bool json, const struct mem_answer *a)
+{
+	CLEANUP(json_decrefp) json_t *answer = answer_json(l);
+
+	(void)a;
+	if (!answer)
+		return say_memory();
+	return json ? json_print(answer) : show(answer);
+}
+
 int mem_leaks(const struct ctl *ctl, int argc, char **argv)
 {
-	const struct mem_answer a = {.make = answer_json, .show = show};
-
-	return mem_answer_run(ctl, argc, argv, &a);
+	return mem_answer_run(ctl, argc, argv, &(struct mem_answer){.print = print});
 }

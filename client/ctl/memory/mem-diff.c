@@ -56,7 +56,7 @@ static int side_load(struct side *s, const char *operand, struct mem_filter *f)
 		return say_memory();
 	sums = mprof_profile_sums(s->l.profile);
 	seconds = (double)(s->l.whole.last_us - s->l.start_us) / 1e6;
-	s->rate = mem_load_scale(&s->l) / (seconds > 0 ? seconds : 1);
+	s->rate = mprof_mem_scale(s->l.in.decoder) / (seconds > 0 ? seconds : 1);
 	s->all = (double)(sums->samples[0] + sums->samples[1] + sums->samples[2]);
 	return r;
 }

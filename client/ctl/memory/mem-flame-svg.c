@@ -237,7 +237,8 @@ static int flame_write(const struct ctl *ctl, struct mem_load *l, const struct m
 {
 	CLEANUP(output_close) struct output o = {.fd = -1};
 	CLEANUP(writer_deinit) struct writer out = {0};
-	struct drawing w = {.out = &out, .d = l->in.decoder, .scale = mem_load_scale(l), .callers = callers};
+	struct drawing w = {
+		.out = &out, .d = l->in.decoder, .scale = mprof_mem_scale(l->in.decoder), .callers = callers};
 	uint32_t n;
 	int r = output_open(&o, file ? file : "flame.svg", file ? OUTPUT_REPLACE : OUTPUT_NEW, "mem");
 

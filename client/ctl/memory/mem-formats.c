@@ -184,7 +184,8 @@ static void put_head(struct writer *out, const struct mem_load *l)
 	mem_put_format(out,
 		       "\"bytes_per_sample\":%.17g,\"samples\":%" PRIu64 ",\"live\":%" PRIu64 ",\"peak\":%" PRIu64
 		       ",\"peak_us\":\"%" PRIu64 "\",\n",
-		       mem_load_scale(l), s->samples[0] + s->samples[1] + s->samples[2], s->live, s->peak, s->peak_us);
+		       mprof_mem_scale(l->in.decoder), s->samples[0] + s->samples[1] + s->samples[2], s->live, s->peak,
+		       s->peak_us);
 }
 
 static void put_codes(struct writer *out, const struct mprof_mem *m)
@@ -388,7 +389,7 @@ int mem_write_speedscope(struct mem_format_job *f)
 {
 	const struct mprof_mem *d = f->l->in.decoder;
 	CLEANUP(speedscope_deinit)
-	struct speedscope s = {.f = f, .n_strings = mprof_mem_strings(d), .scale = mem_load_scale(f->l)};
+	struct speedscope s = {.f = f, .n_strings = mprof_mem_strings(d), .scale = mprof_mem_scale(f->l->in.decoder)};
 	const char *program = mprof_mem_info(d)->program;
 	size_t room = s.n_strings + 2u;
 	int r;

@@ -196,9 +196,6 @@ void mem_filter_deinit(struct mem_filter *f)
 	f->names = NULL;
 }
 
-/* Limit of the bytes per sample; a damaged stream can state any sampling rate. */
-#define SCALE_MAX 0x1p62
-
 static int add_selection(void *context, const struct mprof_mem *m, const struct mprof_mem_event *e)
 {
 	struct mem_load *l = context;
@@ -305,15 +302,6 @@ void mem_load_deinit(struct mem_load *l)
 	l->profile = mprof_profile_free(l->profile);
 	l->selection = mprof_selection_free(l->selection);
 	mem_input_close(&l->in);
-}
-
-double mem_load_scale(const struct mem_load *l)
-{
-	const struct mprof_mem_info *info = mprof_mem_info(l->in.decoder);
-
-	double scale = info->word_bytes / info->rate;
-
-	return scale < SCALE_MAX ? scale : SCALE_MAX;
 }
 
 uint64_t mem_load_whole(double amount)

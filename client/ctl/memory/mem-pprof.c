@@ -124,7 +124,7 @@ static int put_types(struct pprof_writer *w)
 	period.type = OWN_SPACE;
 	period.unit = OWN_BYTES;
 	piece.period_type = &period;
-	piece.period = (int64_t)mem_load_whole(mem_load_scale(l));
+	piece.period = (int64_t)mem_load_whole(mprof_mem_scale(l->in.decoder));
 	piece.time_nanos = (int64_t)(l->start_us * 1000);
 	piece.duration_nanos = (int64_t)((l->whole.last_us - l->start_us) * 1000);
 	piece.default_sample_type = OWN_ALLOCATED;
@@ -243,7 +243,7 @@ static uint64_t place_of(const struct pprof_writer *w, uint32_t code)
 static int put_stack(struct pprof_writer *w, const struct mprof_profile_node *nodes, uint32_t at)
 {
 	const struct mprof_profile_node *node = &nodes[at];
-	double scale = mem_load_scale(w->f->l);
+	double scale = mprof_mem_scale(w->f->l->in.decoder);
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list[1] = {&sample};
 	int64_t values[4] = {(int64_t)node->samples, (int64_t)mem_load_whole((double)node->samples * scale),

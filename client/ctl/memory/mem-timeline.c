@@ -28,7 +28,7 @@ static json_t *timeline_json(const struct mem_load *l)
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
 	uint64_t objects = s->allocs[0] + s->allocs[1] + s->allocs[2];
 	uint64_t samples = s->samples[0] + s->samples[1] + s->samples[2];
-	double scale = mem_load_scale(l);
+	double scale = mprof_mem_scale(l->in.decoder);
 	json_t *points = json_array();
 
 	for (uint32_t i = 0; i < l->line_n; i++)
@@ -42,7 +42,7 @@ static json_t *timeline_json(const struct mem_load *l)
 
 static int show(const struct mem_load *l)
 {
-	double scale = mem_load_scale(l);
+	double scale = mprof_mem_scale(l->in.decoder);
 	char span[SPAN_TEXT_MAX], bytes[32];
 	uint64_t most = 1;
 

@@ -9,7 +9,6 @@ int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct me
 {
 	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
-	CLEANUP(json_decrefp) json_t *answer = NULL;
 	struct options o;
 	struct operands left;
 	int r = options_parse(ctl, argc, argv, &o, &left), printed;
@@ -18,9 +17,6 @@ int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct me
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
-	answer = a->make(&l, !ctl->json, a);
-	if (!answer)
-		return say_memory();
-	printed = ctl->json ? json_print(answer) : a->show(answer, a);
+	printed = a->print(&l, ctl->json, a);
 	return printed ? printed : r;
 }

@@ -7,8 +7,6 @@
 
 #include <stdbool.h>
 
-#include <jansson.h>
-
 #include "ctl.h"
 #include "mem-load.h"
 
@@ -26,28 +24,17 @@ int mem_list(const struct ctl *ctl, int argc, char **argv);
 int mem_start(const struct ctl *ctl, int argc, char **argv);
 int mem_stop(const struct ctl *ctl, int argc, char **argv);
 
-/*
- * A verb that gives one answer. make() builds the answer as JSON, and show() prints the same JSON
- * as text.
- */
+/* A verb that gives one answer. */
 struct mem_answer {
-	/*
-	 * Return the answer as a JSON object, which the caller decrefs, or NULL without memory. If
-	 * BRIEF is true, only the members that show() prints are needed.
-	 */
-	json_t *(*make)(struct mem_load *l, bool brief, const struct mem_answer *a);
-	/* Print the answer as text. Return an exit code. */
-	int (*show)(const json_t *answer, const struct mem_answer *a);
-	/*
-	 * Parameters of make() and show(): the quantity that is counted, and its description in the
-	 * text.
-	 */
+	/* Print the answer about L, as JSON or as text. Return an exit code. */
+	int (*print)(const struct mem_load *l, bool json, const struct mem_answer *a);
+	/* Parameters of print(): the quantity that is counted, and its description in the text. */
 	enum mprof_weight weight;
 	const char *what;
 };
 
 /*
- * Run a verb with one operand and the filter options: load the profile, then make and print the
+ * Run a verb with one operand and the filter options: load the profile, then print the
  * answer. Return an exit code.
  */
 int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct mem_answer *a);

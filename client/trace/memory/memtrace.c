@@ -308,6 +308,14 @@ enum mprof_status mprof_mem_next(struct mprof_mem *m, struct mprof_mem_event *ev
 	}
 }
 
+double mprof_mem_scale(const struct mprof_mem *m)
+{
+	const struct mprof_mem_info *info = mprof_mem_info(m);
+	double scale = info ? info->word_bytes / info->rate : 0;
+
+	return scale < MPROF_MEM_SCALE_MAX ? scale : MPROF_MEM_SCALE_MAX;
+}
+
 const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *m)
 {
 	return m->has_info ? &m->info : NULL;

@@ -140,6 +140,36 @@ MPROF_API struct mprof_hotspots *mprof_hotspots_free(struct mprof_hotspots *h);
 MPROF_API const struct mprof_hotspot *mprof_hotspots_list(const struct mprof_hotspots *h, uint32_t *n);
 MPROF_API const struct mprof_hotspot_caller *mprof_hotspots_callers(const struct mprof_hotspots *h, uint32_t *n);
 
+/* ---- texts of functions ---- */
+
+/* A function with its place in the source. The texts are unescaped bytes without a terminator, of the decoder or of CODE. */
+struct mprof_frame {
+	const char *function; /* never NULL; `$` and a code if it has no name; "(truncated stack)", "(unknown stack)" */
+	const char *file;     /* NULL: the function has no name */
+	size_t function_bytes;
+	size_t file_bytes;
+	uint32_t line; /* 0: unknown */
+	char code[28]; /* room for FUNCTION */
+};
+
+/* Store the function of SPOT, which is of M's profile, in *FRAME, without a line. */
+MPROF_API void mprof_hotspot_frame(const struct mprof_mem *m, const struct mprof_hotspot *spot,
+				   struct mprof_frame *frame);
+
+/* A walk through a stack of a profile, from its innermost frame. Set the first four fields, and zero the others. */
+struct mprof_stack_walk {
+	const struct mprof_mem *mem;
+	const struct mprof_profile_node *nodes; /* mprof_profile_nodes() */
+	uint32_t node;				/* the innermost node; MPROF_NONE: the stack is empty */
+	uint32_t most; /* no further node is taken after so many frames; a node of inlined calls has several frames */
+	/* Fields of the walk. */
+	uint32_t frames;
+	uint32_t left; /* locations of NODE that are to come */
+};
+
+/* Store the next frame of W in *FRAME. Return false after the last one. */
+MPROF_API bool mprof_stack_next(struct mprof_stack_walk *w, struct mprof_frame *frame);
+
 /* ---- leaks ---- */
 
 #define MPROF_LEAK_PARTS 8u

@@ -228,6 +228,11 @@ MPROF_API const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *m)
 MPROF_API const struct mprof_mem_damage *mprof_mem_damage(const struct mprof_mem *m);
 /* Return the totals so far. M owns them and updates them in place. */
 MPROF_API const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem *m);
+/* Most bytes that one sample stands for: a damaged stream can state any rate, and amounts stay finite. */
+#define MPROF_MEM_SCALE_MAX 4611686018427387904.0
+/* Return how many bytes one sample of M's recording stands for, 0 before a recording begins, at most MPROF_MEM_SCALE_MAX. */
+MPROF_API double mprof_mem_scale(const struct mprof_mem *m);
+
 /*
  * Write DAMAGE as a sentence without a full stop into BUF of SIZE bytes, terminated by a NUL and
  * cut to fit; 200 bytes suffice. Return the length of the text in BUF.

@@ -261,8 +261,7 @@ uint64_t scan_start(const struct scan *s)
 
 void scan_line(const struct scan *s, uint64_t from, uint64_t length, double *out, uint32_t n)
 {
-	const struct mprof_mem_info *info = mprof_mem_info(s->decoder);
-	double scale = info ? info->word_bytes / info->rate : 0;
+	double scale = mprof_mem_scale(s->decoder);
 
 	if (!s->line)
 		curve_line(&s->curve, s->start_us + from, length, scale, out, n);

@@ -4,6 +4,7 @@
 
 #include <mprof/area-report.h>
 #include <mprof/diff-report.h>
+#include <mprof/hotspots-report.h>
 #include <mprof/statistics-report.h>
 #include <mprof/threads-report.h>
 #include <mprof/why-report.h>
@@ -325,5 +326,21 @@ char *wasm_statistics(const struct loader *l, char *const *streams, uint64_t fro
 	mprof_statistics_write(&r, &j);
 	mprof_json_close(&j, '}');
 	numbers_deinit(&n);
+	return taken(&text, MPROF_OK);
+}
+
+char *wasm_hotspots(const struct scan *s, enum mprof_weight weight)
+{
+	struct mprof_hotspots *hotspots = mprof_hotspots_new(scan_profile(s), scan_decoder(s), weight);
+	const struct mprof_hotspots_report r = {scan_profile(s), scan_decoder(s), hotspots, weight, true};
+	struct growing text = {0};
+	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+
+	if (!hotspots)
+		return NULL;
+	mprof_json_open(&j, NULL, '{');
+	mprof_hotspots_write(&r, &j);
+	mprof_json_close(&j, '}');
+	mprof_hotspots_free(hotspots);
 	return taken(&text, MPROF_OK);
 }

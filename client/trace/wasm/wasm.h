@@ -139,6 +139,11 @@ struct scan *wasm_scan_line(const struct recording *r, uint64_t seed, uint64_t r
  */
 struct mprof_flame *wasm_flame(const struct scan *s, enum mprof_weight weight, bool sites, bool recursion,
 			       const struct wasm_filter *hiding);
+/*
+ * The answer of `mprofctl mem hotspots` about S, complete, with the indices of functions: a text as of wasm_why(). WEIGHT is what is
+ * counted.
+ */
+char *wasm_hotspots(const struct scan *s, enum mprof_weight weight);
 /* Write damage I as a sentence into TEXT of SIZE bytes. Return false after the last one kept. */
 bool wasm_scan_damage(const struct scan *s, uint32_t i, char *text, size_t size);
 

@@ -68,7 +68,7 @@ export class Choice extends Selection {
 	}
 
 	/** Show the sums of PROFILE, and their share of WHOLE, all bytes allocated in the recording. */
-	tell({bytes, objects, samples, relativeError}, whole) {
+	tell({samples_bytes: bytes, objects, samples, relativeError}, whole) {
 		this.says.textContent = samples
 			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all allocations`
 			: "No sampled object fits the choice.";

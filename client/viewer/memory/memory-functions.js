@@ -152,32 +152,33 @@ export class Functions {
 	 * RECURSION: the stacks have each frame of a function that calls itself.
 	 */
 	show(view, recursion) {
-		const {spots, profile, names} = view;
+		const {functions, profile, names} = view;
 
-		this.spots = spots;
-		this.bytes = profile.bytes;
+		this.spots = functions;
+		this.bytes = profile.samples_bytes;
 		this.compared = view.before !== null;
 		this.selfShare.textContent = this.compared ? "Self, change" : "Self, share";
 		this.totalShare.textContent = this.compared ? "Total, change" : "Total, share";
 		this.calls = null;
 		this.callees = () =>
-			(this.calls ??= callees(profile.callees, names, new Set(spots.map((it) => it.name)), recursion));
+			(this.calls ??= callees(profile.callees, names, new Set(functions.map((it) => it.function)), recursion));
 		this.fill();
 	}
 
 	wanted() {
 		const text = this.find.value.toLowerCase();
 		const all = this.spots.filter(
-			(it) => !text || it.name.toLowerCase().includes(text) || (it.file ?? "").toLowerCase().includes(text),
+			(it) => !text || it.function.toLowerCase().includes(text) || (it.file ?? "").toLowerCase().includes(text),
 		);
 		const compared = {
-			self: (a, b) => b.self - b.selfBefore - (a.self - a.selfBefore) || b.self - a.self,
-			total: (a, b) => b.total - b.totalBefore - (a.total - a.totalBefore) || b.total - a.total,
+			self: (a, b) => b.self_bytes - b.selfBefore - (a.self_bytes - a.selfBefore) || b.self_bytes - a.self_bytes,
+			total: (a, b) =>
+				b.total_bytes - b.totalBefore - (a.total_bytes - a.totalBefore) || b.total_bytes - a.total_bytes,
 		};
 		const by = {
-			self: (a, b) => b.self - a.self || b.total - a.total,
-			total: (a, b) => b.total - a.total || b.self - a.self,
-			name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+			self: (a, b) => b.self_bytes - a.self_bytes || b.total_bytes - a.total_bytes,
+			total: (a, b) => b.total_bytes - a.total_bytes || b.self_bytes - a.self_bytes,
+			name: (a, b) => (a.function < b.function ? -1 : a.function > b.function ? 1 : 0),
 			...(this.compared ? compared : {}),
 		}[this.sort];
 
@@ -212,13 +213,13 @@ export class Functions {
 	}
 
 	key(spot) {
-		return `${spot.name}\n${spot.file ?? ""}`;
+		return `${spot.function}\n${spot.file ?? ""}`;
 	}
 
 	rows(spot) {
 		const key = this.key(spot);
 		const open = this.open.has(key);
-		const callers = spot.callers ?? [];
+		const {callers} = spot;
 		const number = (text, lesser) =>
 			make("td", {className: `mem-number${lesser ? " mem-lesser" : ""}`, textContent: text});
 		const row = make(
@@ -227,15 +228,15 @@ export class Functions {
 			make(
 				"th",
 				{scope: "row"},
-				callers.length || spot.total > spot.self
+				callers.length || spot.total_bytes > spot.self_bytes
 					? this.handle(spot, key, open)
 					: make("span", {className: "mem-handle"}),
 				make("button", {
 					type: "button",
 					className: "mem-link",
-					textContent: shown(spot.name),
+					textContent: shown(spot.function),
 					title: "Show it in the flame graph",
-					onclick: () => this.hooks.show(spot.name),
+					onclick: () => this.hooks.show(spot.function),
 				}),
 				" ",
 				make("button", {
@@ -243,25 +244,28 @@ export class Functions {
 					className: "mem-link mem-quiet",
 					textContent: "⇅",
 					title: "Show what is above and below it",
-					"aria-label": `Show what is above and below ${shown(spot.name, 60)}`,
-					onclick: () => this.hooks.around(spot.name),
+					"aria-label": `Show what is above and below ${shown(spot.function, 60)}`,
+					onclick: () => this.hooks.around(spot.function),
 				}),
 				make("span", {className: "mem-quiet", textContent: ` ${this.where(spot)}`}),
 			),
-			number(amount(spot.self)),
-			number(this.compared ? change(spot.selfBefore, spot.self) : share(spot.self, this.bytes), true),
-			number(amount(spot.total)),
-			number(this.compared ? change(spot.totalBefore, spot.total) : share(spot.total, this.bytes), true),
-			number(this.hooks.error(spot.self), true),
+			number(amount(spot.self_bytes)),
+			number(this.compared ? change(spot.selfBefore, spot.self_bytes) : share(spot.self_bytes, this.bytes), true),
+			number(amount(spot.total_bytes)),
+			number(
+				this.compared ? change(spot.totalBefore, spot.total_bytes) : share(spot.total_bytes, this.bytes),
+				true,
+			),
+			number(this.hooks.error(spot.self_bytes), true),
 		);
 
 		return open ? [row, ...this.callersOf(spot), ...this.calleesOf(spot)] : [row];
 	}
 
 	/** Return the text of a function's file and of the places in the file that allocate. */
-	where({file, places = [], morePlaces = 0}) {
+	where({file, places, n_places: all}) {
 		return shown(
-			`${file ?? ""}${places.length ? ` ${places.join(", ")}` : ""}${morePlaces > 0 ? ` and ${morePlaces} more` : ""}`,
+			`${file ?? ""}${places.length ? ` ${places.join(", ")}` : ""}${all > places.length ? ` and ${all - places.length} more` : ""}`,
 			200,
 		);
 	}
@@ -272,7 +276,7 @@ export class Functions {
 			className: "mem-handle",
 			textContent: open ? "▾" : "▸",
 			"aria-expanded": String(open),
-			"aria-label": `Callers and callees of ${shown(spot.name, 60)}`,
+			"aria-label": `Callers and callees of ${shown(spot.function, 60)}`,
 			onclick: () => this.unroll(key),
 			onkeydown: (event) => {
 				if ((event.key === "ArrowRight" && !open) || (event.key === "ArrowLeft" && open)) this.unroll(key);
@@ -290,7 +294,7 @@ export class Functions {
 
 	/** Return the rows of the functions that SPOT calls itself. */
 	calleesOf(spot) {
-		const list = this.callees().get(spot.name) ?? [];
+		const list = this.callees().get(spot.function) ?? [];
 		const rows = list.slice(0, CALLERS).map(({name, bytes}) =>
 			make(
 				"tr",
@@ -310,7 +314,10 @@ export class Functions {
 				make("td", {className: "mem-number"}),
 				make("td", {className: "mem-lesser"}),
 				make("td", {className: "mem-number", textContent: amount(bytes)}),
-				make("td", {className: "mem-number mem-lesser", textContent: `${share(bytes, spot.total)} of it`}),
+				make("td", {
+					className: "mem-number mem-lesser",
+					textContent: `${share(bytes, spot.total_bytes)} of it`,
+				}),
 				make("td", {className: "mem-number mem-lesser", textContent: this.hooks.error(bytes)}),
 			),
 		);
@@ -325,8 +332,8 @@ export class Functions {
 	}
 
 	callersOf(spot) {
-		const list = spot.callers ?? [];
-		const rows = list.slice(0, CALLERS).map((it) => this.caller(spot, this.spots[it.spot], it));
+		const list = spot.callers;
+		const rows = list.slice(0, CALLERS).map((it) => this.caller(spot, this.spots[it.index], it));
 
 		if (list.length > CALLERS) rows.push(this.left(list.length - CALLERS, "caller", "mem-caller"));
 		return rows;
@@ -336,8 +343,8 @@ export class Functions {
 	 * Return the row of CALLER: one that calls the function directly ("called by"), or
 	 * from a distance ("via").
 	 */
-	caller(spot, caller, {bytes, direct}) {
-		const name = shown(caller?.name ?? "?");
+	caller(spot, caller, {samples_bytes: bytes, direct_bytes: direct}) {
+		const name = shown(caller?.function ?? "?");
 
 		return make(
 			"tr",
@@ -351,11 +358,11 @@ export class Functions {
 					className: "mem-link",
 					textContent: name,
 					title: "Show it in the flame graph",
-					onclick: () => this.hooks.show(caller.name),
+					onclick: () => this.hooks.show(caller.function),
 				}),
 			),
 			make("td", {className: "mem-number", textContent: amount(bytes)}),
-			make("td", {className: "mem-number mem-lesser", textContent: `${share(bytes, spot.self)} of it`}),
+			make("td", {className: "mem-number mem-lesser", textContent: `${share(bytes, spot.self_bytes)} of it`}),
 			make("td", {
 				className: "mem-number",
 				textContent: direct && direct < bytes ? `${amount(direct)} directly` : "",

@@ -4,7 +4,7 @@
  */
 import {count} from "../page/times.js";
 import {amount, change, give} from "./memory-text.js";
-import {byObjects, difference, spotsOfBoth} from "./memory-trees.js";
+import {byObjects, difference, functionsOfBoth} from "./memory-trees.js";
 
 export class ProfileView {
 	/**
@@ -21,8 +21,8 @@ export class ProfileView {
 		this.names = other ? [...names] : names;
 		this.numbers = other ? new Map(names.map((name, i) => [name, i])) : null;
 		this.trees = new Map();
-		this.spots = before ? spotsOfBoth(before.profile.spots, profile.spots) : profile.spots;
-		this.files = new Map(this.spots.map((it) => [it.name, it.file ?? ""]));
+		this.functions = before ? functionsOfBoth(before.profile.functions, profile.functions) : profile.functions;
+		this.files = new Map(this.functions.map((it) => [it.function, it.file ?? ""]));
 	}
 
 	/* Return the number in this.names of name NUMBER of the profile before. */
@@ -64,7 +64,7 @@ export class ProfileView {
 	/** The text of the box of the root of both trees. */
 	get rootText() {
 		const {profile, before, objects} = this;
-		const value = (it) => (objects ? it.objects : it.bytes);
+		const value = (it) => (objects ? it.objects : it.samples_bytes);
 		const text = (it) => (objects ? count(it, "sampled object") : amount(it));
 
 		if (before) {

@@ -92,8 +92,8 @@ export class Sandwich {
 	show(view) {
 		this.view = view;
 		this.stale = true;
-		const byTotal = [...view.spots].sort((a, b) => b.total - a.total).slice(0, OFFERED);
-		this.list.replaceChildren(...byTotal.map(({name}) => make("option", {value: name})));
+		const byTotal = [...view.functions].sort((a, b) => b.total_bytes - a.total_bytes).slice(0, OFFERED);
+		this.list.replaceChildren(...byTotal.map((it) => make("option", {value: it.function})));
 	}
 
 	/** Compute the graphs, unless they are up to date. The page calls this when the tab is shown. */
@@ -109,7 +109,7 @@ export class Sandwich {
 		this.find.value = name;
 		for (const half of [this.callers, this.callees]) half.scroller.hidden = !both;
 		if (!both) {
-			this.says.textContent = view.spots.length
+			this.says.textContent = view.functions.length
 				? "No counted object was allocated inside of this function."
 				: "No chosen object was allocated.";
 			return;
@@ -131,17 +131,19 @@ export class Sandwich {
 
 	/* Return the name of the function with the greatest amount of its own. */
 	largest() {
-		return this.view.spots.reduce((best, it) => (best && best.self >= it.self ? best : it), null)?.name ?? "";
+		const best = (a, b) => (a && a.self_bytes >= b.self_bytes ? a : b);
+
+		return this.view.functions.reduce(best, null)?.function ?? "";
 	}
 
 	typed() {
 		const text = this.find.value;
-		const {spots} = this.view ?? {spots: []};
+		const {functions} = this.view ?? {functions: []};
 		const name =
-			spots.find((it) => it.name === text)?.name ??
-			[...spots]
-				.sort((a, b) => b.total - a.total)
-				.find((it) => text && it.name.toLowerCase().includes(text.toLowerCase()))?.name;
+			functions.find((it) => it.function === text)?.function ??
+			[...functions]
+				.sort((a, b) => b.total_bytes - a.total_bytes)
+				.find((it) => text && it.function.toLowerCase().includes(text.toLowerCase()))?.function;
 
 		if (name) return this.go(name, false);
 		this.says.textContent = "No function has that in its name.";

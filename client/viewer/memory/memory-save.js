@@ -93,7 +93,7 @@ function* stacks(tree) {
 }
 
 /** Return the file of each function: name -> file; "" if it is unknown. */
-const filesOf = (profile) => new Map(profile.spots.map((it) => [it.name, it.file ?? ""]));
+const filesOf = (profile) => new Map(profile.functions.map((it) => [it.function, it.file ?? ""]));
 
 /** Return the profile as an object of speedscope's file format (speedscope.app). */
 export function speedscope(profile, names, title) {
@@ -237,7 +237,7 @@ export function saveJson(flame, name, about) {
 		total: tree.total[i],
 		allocs: tree.allocs[i],
 	}));
-	const {objects, samples, bytes, relativeError, spots} = profile;
+	const {objects, samples, samples_bytes: bytes, relativeError, functions} = profile;
 
 	download(
 		new Blob(
@@ -248,7 +248,7 @@ export function saveJson(flame, name, about) {
 					samples,
 					bytes,
 					relative_error: relativeError,
-					functions: spots,
+					functions,
 					tree: nodes,
 				}),
 			],

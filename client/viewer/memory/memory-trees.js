@@ -137,20 +137,27 @@ export function difference(before, after, rename) {
 }
 
 /**
- * Return the functions of two profiles: each of AFTER's spots, and those that only BEFORE has, with
+ * Return the functions of two profiles: each of AFTER's, and those that only BEFORE has, with
  * `selfBefore` and `totalBefore`.
  */
-export function spotsOfBoth(before, after) {
-	const key = ({name, file}) => `${name}\n${file ?? ""}`;
+export function functionsOfBoth(before, after) {
+	const key = (it) => `${it.function}\n${it.file ?? ""}`;
 	const old = new Map(before.map((it) => [key(it), it]));
 	const out = after.map((it) => {
 		const was = old.get(key(it));
 
 		old.delete(key(it));
-		return {...it, selfBefore: was?.self ?? 0, totalBefore: was?.total ?? 0};
+		return {...it, selfBefore: was?.self_bytes ?? 0, totalBefore: was?.total_bytes ?? 0};
 	});
 
 	for (const it of old.values())
-		out.push({...it, self: 0, total: 0, callers: [], selfBefore: it.self, totalBefore: it.total});
+		out.push({
+			...it,
+			self_bytes: 0,
+			total_bytes: 0,
+			callers: [],
+			selfBefore: it.self_bytes,
+			totalBefore: it.total_bytes,
+		});
 	return out;
 }

@@ -7,8 +7,7 @@
 import {Texts} from "./heap-names.js";
 import {need} from "./wasm.js";
 
-const SPOTS_MAX = 20000; /* most functions, and most leaks, in an answer */
-const CALLERS_MAX = 20; /* most callers of a function in an answer */
+const LEAKS_MAX = 20000; /* most leaks in an answer */
 const FRAMES_MAX = 64; /* most functions of a leak's stack in an answer */
 /* How sure a leak is, by enum mprof_sureness; the first is no leak. */
 const SURENESS = ["none", "possible", "likely", "sure"];
@@ -17,17 +16,6 @@ const SOURCES = ["minor", "major", "external"];
 /* Which objects an answer counts -> enum mprof_weight. */
 const WEIGHTS = {all: 0, live: 1, peak: 2};
 const U32 = 2 ** 32;
-/*
- * Most bytes that one sample stands for. A guest can claim a rate of one sample per 10^307 words;
- * the amounts then mean nothing, but must stay finite.
- */
-const SCALE_MAX = 1e200;
-
-/**
- * Return the number of bytes that one sample stands for. WORDBYTES is the size of a word, RATE the
- * number of samples per word.
- */
-export const scaleOf = (wordBytes, rate) => Math.min(wordBytes / rate, SCALE_MAX);
 
 /**
  * Return the relative error of an estimate from SAMPLES samples, 1 / sqrt(SAMPLES); 0 without
@@ -50,12 +38,7 @@ export class Answers {
 		this.profile = wasm.c.scan_profile(pass) >>> 0;
 		this.sums = wasm.object("mprof_profile_sums", wasm.c.mprof_profile_sums(this.profile) >>> 0);
 		this.info = wasm.c.mprof_mem_info(this.decoder) >>> 0;
-		this.scale = this.info
-			? scaleOf(
-					this.get("mprof_mem_info", "word_bytes", this.info),
-					this.get("mprof_mem_info", "rate", this.info),
-				)
-			: 0;
+		this.scale = wasm.c.mprof_mem_scale(this.decoder);
 	}
 
 	/** Return the member NAME of the STRUCT at the address AT. */
@@ -172,66 +155,6 @@ export class Answers {
 		}
 	}
 
-	// Functions.
-
-	/**
-	 * Return the callers of a function: [{spot, bytes, direct}], the direct ones first, then by what
-	 * it allocates below them. CALLERS is the address of all callers.
-	 */
-	#callers({first_caller: first, n_callers: n}, callers) {
-		const {wasm, scale} = this;
-		const size = wasm.size("mprof_hotspot_caller");
-		const words = new Uint32Array(wasm.c.memory.buffer, callers + first * size, (n * size) / 4);
-		const [caller, samples, direct] = ["caller", "samples", "direct"].map(
-			(name) => wasm.field("mprof_hotspot_caller", name).at / 4,
-		);
-		const bytes = (at) => (words[at] + words[at + 1] * U32) * scale;
-		const list = [];
-
-		for (let at = 0; at < words.length; at += size / 4)
-			if (words[at + caller] < SPOTS_MAX)
-				list.push({spot: words[at + caller], bytes: bytes(at + samples), direct: bytes(at + direct)});
-		return list.sort((a, b) => b.direct - a.direct || b.bytes - a.bytes).slice(0, CALLERS_MAX);
-	}
-
-	/** Return the function (struct mprof_hotspot) at the address AT; README.md describes it. */
-	#spot(at, callers) {
-		const {wasm, scale} = this;
-		const {MPROF_NONE: none} = wasm.numbers;
-		const spot = wasm.object("mprof_hotspot", at);
-		const places = [...new Uint32Array(wasm.c.memory.buffer, spot.places, 3)].filter((it) => it !== none);
-
-		return {
-			name: spot.name === none ? this.texts.code(spot.code) : this.texts.string(spot.name),
-			file: spot.name === none ? "" : this.texts.string(spot.file),
-			places: places.map((it) => this.texts.place(it)),
-			morePlaces: spot.n_places - places.length,
-			self: Number(spot.self) * scale,
-			total: Number(spot.total) * scale,
-			callers: this.#callers(spot, callers),
-		};
-	}
-
-	/** Return all functions, those that allocate most first. WEIGHT is a number of WEIGHTS. */
-	#spots(weight) {
-		const {wasm} = this;
-		const {c} = wasm;
-		const spots = need(c.mprof_hotspots_new(this.profile, this.decoder, weight) >>> 0);
-
-		try {
-			return wasm.lend(4, (count) => {
-				const callers = c.mprof_hotspots_callers(spots, count) >>> 0;
-				const list = c.mprof_hotspots_list(spots, count) >>> 0;
-				const n = Math.min(wasm.view.getUint32(count, true), SPOTS_MAX);
-				const size = wasm.size("mprof_hotspot");
-
-				return Array.from({length: n}, (_, i) => this.#spot(list + i * size, callers));
-			});
-		} finally {
-			c.mprof_hotspots_free(spots);
-		}
-	}
-
 	/** Return [number of objects, number of samples] that WEIGHT, a number of WEIGHTS, counts. */
 	counted(weight) {
 		const {sums} = this;
@@ -247,16 +170,10 @@ export class Answers {
 	/** Return the answer of heap.profile(). HIDING is that of #trees(). */
 	byFunctions({weight = "all", ...options}, hiding) {
 		const number = WEIGHTS[weight] ?? 0;
-		const [objects, samples] = this.counted(number);
+		const answer = this.wasm.answer(this.wasm.c.wasm_hotspots(this.pass, number));
+		const samples = Number(answer.samples);
 
-		return {
-			objects,
-			samples,
-			bytes: samples * this.scale,
-			relativeError: errorOf(samples),
-			...this.#trees(number, options, hiding),
-			spots: this.#spots(number),
-		};
+		return {...answer, samples, relativeError: errorOf(samples), ...this.#trees(number, options, hiding)};
 	}
 
 	// Time.
@@ -341,7 +258,7 @@ export class Answers {
 				const size = wasm.size("mprof_leak");
 				const found = [];
 
-				for (let i = 0; i < n && found.length < SPOTS_MAX; i++) {
+				for (let i = 0; i < n && found.length < LEAKS_MAX; i++) {
 					const at = list + i * size;
 
 					if (this.get("mprof_leak", "sureness", at)) found.push(this.#leak(at, nodes));

@@ -1,0 +1,15 @@
+#include "memory-json.h"
+
+void memory_put_function(struct mprof_json *j, const struct mprof_frame *frame)
+{
+	mprof_json_text(j, "function", frame->function, frame->function_bytes);
+	if (frame->file)
+		mprof_json_text(j, "file", frame->file, frame->file_bytes);
+	else
+		mprof_json_null(j, "file");
+}
+
+void memory_put_count(struct mprof_json *j, const char *key, uint64_t n)
+{
+	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
+}

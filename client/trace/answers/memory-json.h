@@ -1,0 +1,13 @@
+/* The JSON that the answers about memory profiles have in common. */
+#ifndef TRACE_MEMORY_JSON_H
+#define TRACE_MEMORY_JSON_H
+
+#include <mprof/flame.h>
+#include <mprof/json-writer.h>
+
+/* Write the members `function` and `file` of FRAME. */
+void memory_put_function(struct mprof_json *j, const struct mprof_frame *frame);
+/* Write N as the member KEY. */
+void memory_put_count(struct mprof_json *j, const char *key, uint64_t n);
+
+#endif
