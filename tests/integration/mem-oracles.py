@@ -560,6 +560,8 @@ class Written(unittest.TestCase):
 
     def test_leaks(self):
         """The leaks of the program that leaks sessions are sessions and what belongs to them."""
+        for name in names():
+            schemas.check(json.loads(mem("leaks", name, "--json")), "leaks")
         got = json.loads(mem("leaks", "leaky", "--json"))
         stacks = [" ".join(frame["function"] for frame in leak["stack"]) for leak in got["leaks"] if leak["sure"] != "possible"]
         self.assertTrue(stacks and all("Session" in stack for stack in stacks), stacks)

@@ -1,5 +1,6 @@
 /* The answers about memory profiles as JSON: as mprofctl prints them, and as a page reads them. */
 #include <mprof/hotspots-report.h>
+#include <mprof/leaks-report.h>
 
 #include "mem-make.h"
 
@@ -108,6 +109,90 @@ static void test_hotspots(void)
 	told_free(&t);
 }
 
+static void write_leaks(const struct told *t, bool page, struct text *text)
+{
+	struct mprof_leaks *leaks = mprof_leaks_new(t->profile, t->mem, MADE_START, MADE_START + 8);
+	struct mprof_json j = {.put = put, .context = text, .shown = page};
+
+	text->n = 0;
+	mprof_json_open(&j, NULL, '{');
+	mprof_leaks_write(&(struct mprof_leaks_report){t->profile, t->mem, leaks, 8, page}, &j);
+	mprof_json_close(&j, '}');
+	mprof_leaks_free(leaks);
+}
+
+/* f3 holds most, and what it holds was made in the third eighth of 8 microseconds. */
+static void test_leaks(void)
+{
+	static struct text text, whole;
+	struct told t = told_new(0.5);
+
+	write_leaks(&t, false, &text);
+	CHECK_EQ_STR(text.bytes,
+		     "{\"seconds\":7.9999999999999996e-6,\"live\":11,\"live_bytes\":176.0,"
+		     "\"holders\":["
+		     "{\"live_bytes\":96.0,\"share\":0.54545454545454541,\"stack\":["
+		     "{\"function\":\"f3\",\"file\":\"file3.ml\",\"line\":3},"
+		     "{\"function\":\"f1\",\"file\":\"file1.ml\",\"line\":1}]},"
+		     "{\"live_bytes\":64.0,\"share\":0.36363636363636365,\"stack\":["
+		     "{\"function\":\"f2\",\"file\":\"file2.ml\",\"line\":2},"
+		     "{\"function\":\"f1\",\"file\":\"file1.ml\",\"line\":1}]},"
+		     "{\"live_bytes\":16.0,\"share\":0.090909090909090912,\"stack\":["
+		     "{\"function\":\"f1\",\"file\":\"file1.ml\",\"line\":1},"
+		     "{\"function\":\"f2\",\"file\":\"file2.ml\",\"line\":2},"
+		     "{\"function\":\"f3\",\"file\":\"file3.ml\",\"line\":3},"
+		     "{\"function\":\"f2\",\"file\":\"file2.ml\",\"line\":2},"
+		     "{\"function\":\"f1\",\"file\":\"file1.ml\",\"line\":1}]}],"
+		     "\"leaks\":["
+		     "{\"sure\":\"possible\",\"live\":6,\"live_bytes\":96.0,\"growth\":6,\"growth_bytes\":96.0,\"bytes_"
+		     "per_s\":16000000.0,\"error\":0.40824829046386307,\"steady\":1,\"allocated_steady\":1,\"allocated_"
+		     "growth_bytes\":96.0,\"parts\":[0.0,0.0,96.0,0.0,0.0,0.0,0.0,0.0],\"stack_share\":1.0,\"stack\":["
+		     "{\"function\":\"f3\",\"file\":\"file3.ml\",\"line\":3},"
+		     "{\"function\":\"f1\",\"file\":\"file1.ml\",\"line\":1}]},"
+		     "{\"sure\":\"possible\",\"live\":4,\"live_bytes\":64.0,\"growth\":4,\"growth_bytes\":64.0,\"bytes_"
+		     "per_s\":10666666.666666666,\"error\":0.5,\"steady\":1,\"allocated_steady\":1,\"allocated_growth_"
+		     "bytes\":0.0,\"parts\":[0.0,64.0,0.0,0.0,0.0,0.0,0.0,0.0],\"stack_share\":1.0,\"stack\":["
+		     "{\"function\":\"f2\",\"file\":\"file2.ml\",\"line\":2},"
+		     "{\"function\":\"f1\",\"file\":\"file1.ml\",\"line\":1}]}]}");
+	write_leaks(&t, true, &whole);
+	CHECK_EQ_STR(whole.bytes, text.bytes);
+	told_free(&t);
+}
+
+/* A stack ends behind the code with which it has enough functions; code without a name has its address. */
+static void test_deep_stack(void)
+{
+	struct mprof_profile *p = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 5});
+	struct made m = {0};
+	struct mprof_mem *d;
+	struct mprof_leaks *leaks;
+	struct mprof_stack_walk walk;
+	struct mprof_frame frame;
+	uint32_t n, frames = 0;
+
+	made_begin(&m, 2);
+	m.codes[20].locations = 0;
+	m.codes[9].first_location = 30;
+	m.codes[9].locations = 3;
+	made_alloc(&m, 1, 4, MPROF_MEM_MAJOR, STACK(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20));
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	leaks = mprof_leaks_new(p, d, MADE_START, MADE_START + 8);
+	walk = mprof_leaks_stack(&(struct mprof_leaks_report){p, d, leaks, 8, false}, mprof_leaks_list(leaks, &n));
+	CHECK(mprof_stack_next(&walk, &frame));
+	CHECK(!frame.file && frame.function_bytes == 4 && memcmp(frame.function, "$320", 4) == 0);
+	while (++frames && mprof_stack_next(&walk, &frame))
+		;
+	/* 1 + 18 to 10 are 10 functions, and the code of 9 has three. */
+	CHECK_EQ_UINT(frames, 13);
+	CHECK(frame.function_bytes == 3 && memcmp(frame.function, "f30", 3) == 0);
+	CHECK_EQ_UINT(frame.line, 30);
+	mprof_leaks_free(leaks);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
 /* However seldom a stream says that it samples, amounts are numbers. */
 static void test_tiny_rate(void)
 {
@@ -126,6 +211,8 @@ static void test_tiny_rate(void)
 int main(void)
 {
 	CHECK_RUN(test_hotspots);
+	CHECK_RUN(test_leaks);
+	CHECK_RUN(test_deep_stack);
 	CHECK_RUN(test_tiny_rate);
 	return check_done();
 }

@@ -7,10 +7,13 @@
 
 #include <mprof/area-report.h>
 #include <mprof/diff-report.h>
+#include <mprof/hotspots-report.h>
+#include <mprof/leaks-report.h>
 #include <mprof/threads-report.h>
 #include <mprof/why-report.h>
 
 #include "line.h"
+#include "mem-make.h"
 #include "scarce.h"
 
 #define COUNTS(t, thread, value, name) {t, MPROF_EVENT_counter, thread, value, 0, name}
@@ -36,10 +39,12 @@ static const struct line good_lines[] = {
 };
 static const struct line bad_lines[] = {STORY, COUNTS(30, 4, 13, "count"), DOES(400, switch, 1, 0)};
 
-/* The two traces, and the answer that is written. The text is not on the heap. */
+/* The two traces and the memory profile, and the answer that is written. The text is not on the heap. */
 struct trial {
 	struct mprof_model *models[2];
 	const struct mprof_model_view *good, *bad;
+	struct mprof_profile *profile;
+	struct mprof_mem *mem;
 	char text[65536];
 	size_t n;
 	struct mprof_json json;
@@ -169,6 +174,27 @@ static enum mprof_status write_area_threads(struct trial *t)
 	return ask_area(t, true);
 }
 
+static enum mprof_status write_hotspots(struct trial *t)
+{
+	struct mprof_hotspots *h = mprof_hotspots_new(t->profile, t->mem, MPROF_WEIGHT_ALL);
+
+	if (h)
+		mprof_hotspots_write(&(struct mprof_hotspots_report){t->profile, t->mem, h, MPROF_WEIGHT_ALL, true},
+				     &t->json);
+	mprof_hotspots_free(h);
+	return h ? MPROF_OK : MPROF_NOMEM;
+}
+
+static enum mprof_status write_leaks(struct trial *t)
+{
+	struct mprof_leaks *leaks = mprof_leaks_new(t->profile, t->mem, MADE_START, MADE_START + 8);
+
+	if (leaks)
+		mprof_leaks_write(&(struct mprof_leaks_report){t->profile, t->mem, leaks, 8, true}, &t->json);
+	mprof_leaks_free(leaks);
+	return leaks ? MPROF_OK : MPROF_NOMEM;
+}
+
 /* Write an answer with WRITE, while allocation FAILING fails; below 0: none. */
 static enum mprof_status answer(struct trial *t, enum mprof_status (*write)(struct trial *), long failing)
 {
@@ -196,6 +222,8 @@ static const struct {
 	{"diff for a page", "\"other_partings\":[", write_diff_page, 30},
 	{"area", " would not be here", write_area, 10},
 	{"the threads of an area", "\"threads\":[{\"index\":", write_area_threads, 5},
+	{"hotspots", "\"function\":\"f3\",", write_hotspots, 10},
+	{"leaks", "\"sure\":\"possible\",", write_leaks, 2},
 };
 
 static void try_report(struct trial *t, size_t i)
@@ -222,6 +250,19 @@ static void try_report(struct trial *t, size_t i)
 	CHECK(k > reports[i].least);
 }
 
+/* Give T a memory profile in which f3 allocates. */
+static void allocate(struct trial *t)
+{
+	struct made m = {0};
+
+	t->profile = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 5});
+	made_begin(&m, 2);
+	made_alloc(&m, 2, 6, MPROF_MEM_MAJOR, STACK(1, 3));
+	made_finish(&m);
+	t->mem = made_read(&m, t->profile, NULL);
+	made_free(&m);
+}
+
 static void test_reports(void)
 {
 	static struct trial t;
@@ -230,10 +271,13 @@ static void test_reports(void)
 	t.models[1] = tell(bad_lines, sizeof(bad_lines) / sizeof(bad_lines[0]));
 	t.good = mprof_model_view(t.models[0]);
 	t.bad = mprof_model_view(t.models[1]);
+	allocate(&t);
 	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
 		try_report(&t, i);
 	mprof_model_free(t.models[0]);
 	mprof_model_free(t.models[1]);
+	mprof_profile_free(t.profile);
+	mprof_mem_free(t.mem);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <mprof/area-report.h>
 #include <mprof/diff-report.h>
 #include <mprof/hotspots-report.h>
+#include <mprof/leaks-report.h>
 #include <mprof/statistics-report.h>
 #include <mprof/threads-report.h>
 #include <mprof/why-report.h>
@@ -342,5 +343,23 @@ char *wasm_hotspots(const struct scan *s, enum mprof_weight weight)
 	mprof_hotspots_write(&r, &j);
 	mprof_json_close(&j, '}');
 	mprof_hotspots_free(hotspots);
+	return taken(&text, MPROF_OK);
+}
+
+char *wasm_leaks(const struct scan *s)
+{
+	struct mprof_profile *profile = scan_profile(s);
+	uint64_t start = scan_start(s), last = mprof_profile_sums(profile)->last_us;
+	struct mprof_leaks *leaks = mprof_leaks_new(profile, scan_decoder(s), start, last);
+	const struct mprof_leaks_report r = {profile, scan_decoder(s), leaks, last > start ? last - start : 0, true};
+	struct growing text = {0};
+	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+
+	if (!leaks)
+		return NULL;
+	mprof_json_open(&j, NULL, '{');
+	mprof_leaks_write(&r, &j);
+	mprof_json_close(&j, '}');
+	mprof_leaks_free(leaks);
 	return taken(&text, MPROF_OK);
 }

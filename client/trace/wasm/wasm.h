@@ -144,6 +144,8 @@ struct mprof_flame *wasm_flame(const struct scan *s, enum mprof_weight weight, b
  * counted.
  */
 char *wasm_hotspots(const struct scan *s, enum mprof_weight weight);
+/* The same of `mprofctl mem leaks`. */
+char *wasm_leaks(const struct scan *s);
 /* Write damage I as a sentence into TEXT of SIZE bytes. Return false after the last one kept. */
 bool wasm_scan_damage(const struct scan *s, uint32_t i, char *text, size_t size);
 

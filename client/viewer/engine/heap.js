@@ -94,7 +94,7 @@ export class Heap {
 		return this.#port.call("profile", [question]);
 	}
 
-	/** Return a Promise of the possible leaks: allocations whose live bytes grow. */
+	/** Return a Promise of the answer of `mprofctl mem leaks`: allocations whose live bytes grow. */
 	leaks() {
 		return this.#port.call("leaks", [{}]);
 	}

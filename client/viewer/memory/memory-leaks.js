@@ -5,7 +5,6 @@ import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 const ROWS = 100;
-const STACK = 40;
 const WIDE = 120;
 const TALL = 22;
 
@@ -30,6 +29,9 @@ function drawing(parts) {
 	svg.append(path);
 	return svg;
 }
+
+/** Return the text of a frame of a stack: the function and its place. */
+const frameText = ({function: name, file, line}) => shown(file === null ? name : `${name} (${file}:${line})`, 300);
 
 export class Leaks {
 	/** HOOKS: error(bytes): return the error of an estimate as text. */
@@ -72,8 +74,8 @@ export class Leaks {
 		);
 	}
 
-	/** Show LEAKS, the answer of heap.leaks(). BYTES is the live memory at the end. */
-	show(leaks, bytes) {
+	/** Show the answer of heap.leaks(). */
+	show({leaks, live_bytes: bytes}) {
 		Object.assign(this, {leaks, bytes});
 		this.fill();
 	}
@@ -94,7 +96,7 @@ export class Leaks {
 		this.more.textContent = `Show more of the ${count(leaks.length, "place")}`;
 	}
 
-	row({text, stack = [], live, growth, steady, sure, parts}) {
+	row({stack, live_bytes: live, growth_bytes: growth, steady, sure, parts}) {
 		/* On a narrow page a line may end between two TEXTS only. */
 		const number = (texts, more = "") =>
 			make(
@@ -102,7 +104,7 @@ export class Leaks {
 				{className: `mem-number${more}`},
 				...texts.flatMap((it, i) => [i ? " " : null, make("span", {textContent: it})]),
 			);
-		const place = shown(text, 300);
+		const [place, ...callers] = stack.length ? stack.map(frameText) : ["(no stack)"];
 
 		return make(
 			"tr",
@@ -110,7 +112,7 @@ export class Leaks {
 			make(
 				"th",
 				{scope: "row"},
-				stack.length > 1
+				callers.length
 					? make(
 							"details",
 							{},
@@ -118,16 +120,14 @@ export class Leaks {
 							make(
 								"ol",
 								{className: "mem-stack"},
-								...stack
-									.slice(1, STACK)
-									.map((it) => make("li", {textContent: `called by ${shown(it, 300)}`})),
+								...callers.map((it) => make("li", {textContent: `called by ${it}`})),
 							),
 						)
 					: place,
 			),
 			number([amount(live), `(${share(live, this.bytes)})`]),
 			number([`${growth > 0 ? "+" : ""}${amount(growth)}`]),
-			number([`${steady} of ${parts.length},`, sure ?? "possible"]),
+			number([`${steady} of ${parts.length},`, sure]),
 			make("td", {className: "mem-lesser"}, drawing(Array.from(parts))),
 			number([this.hooks.error(live)], " mem-lesser"),
 		);

@@ -319,7 +319,7 @@ export class MemoryPage {
 
 		if (!leaks || this.closed) return;
 		this.leaked = info;
-		this.leaks.show(leaks, info.sums.liveBytes);
+		this.leaks.show(leaks);
 	}
 
 	// Actions.

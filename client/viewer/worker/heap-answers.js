@@ -7,10 +7,6 @@
 import {Texts} from "./heap-names.js";
 import {need} from "./wasm.js";
 
-const LEAKS_MAX = 20000; /* most leaks in an answer */
-const FRAMES_MAX = 64; /* most functions of a leak's stack in an answer */
-/* How sure a leak is, by enum mprof_sureness; the first is no leak. */
-const SURENESS = ["none", "possible", "likely", "sure"];
 /* Heaps of an allocation, in the order of the wasm. */
 const SOURCES = ["minor", "major", "external"];
 /* Which objects an answer counts -> enum mprof_weight. */
@@ -39,11 +35,6 @@ export class Answers {
 		this.sums = wasm.object("mprof_profile_sums", wasm.c.mprof_profile_sums(this.profile) >>> 0);
 		this.info = wasm.c.mprof_mem_info(this.decoder) >>> 0;
 		this.scale = wasm.c.mprof_mem_scale(this.decoder);
-	}
-
-	/** Return the member NAME of the STRUCT at the address AT. */
-	get(struct, name, at) {
-		return this.wasm.get(struct, at, name);
 	}
 
 	/** Return the N numbers of 64 bits at the address AT as an array of Numbers. */
@@ -188,85 +179,8 @@ export class Answers {
 		});
 	}
 
-	// Leaks.
-
-	/**
-	 * Return the functions of the stack that ends at NODE, the allocating function first, as texts
-	 * with file and line. NODES is the address of the nodes of the profile.
-	 */
-	#stack(nodes, node) {
-		const {wasm} = this;
-		const {MPROF_NONE: none, MPROF_CODE_UNKNOWN: special} = wasm.numbers;
-		const size = wasm.size("mprof_profile_node");
-		const stack = [];
-
-		for (
-			;
-			node !== none && stack.length < FRAMES_MAX;
-			node = this.get("mprof_profile_node", "parent", nodes + node * size)
-		) {
-			const i = this.get("mprof_profile_node", "code", nodes + node * size);
-
-			if (i === none) continue;
-			const code =
-				i < special ? wasm.object("mprof_mem_code", wasm.c.mprof_mem_code(this.decoder, i) >>> 0) : null;
-
-			if (!code?.locations) stack.push(this.texts.code(i));
-			for (let k = (code?.locations ?? 0) - 1; k >= 0; k--) {
-				const {function: name, file, line} = this.texts.location(code.first_location + k);
-
-				stack.push(`${this.texts.string(name)} (${this.texts.string(file)}:${line})`);
-			}
-		}
-		return stack.slice(0, FRAMES_MAX);
-	}
-
-	/**
-	 * Return the leak (struct mprof_leak) at the address AT; README.md describes it. NODES is that
-	 * of #stack().
-	 */
-	#leak(at, nodes) {
-		const {wasm, scale} = this;
-		const leak = wasm.object("mprof_leak", at);
-		const growth = Number(leak.growth);
-		const stack = this.#stack(nodes, leak.node);
-
-		return {
-			text: stack[0] ?? "(no stack)",
-			stack,
-			live: Number(leak.live) * scale,
-			growth: growth * scale,
-			steady: leak.steady,
-			parts: this.#numbers(leak.parts, wasm.numbers.MPROF_LEAK_PARTS).map((it) => it * scale),
-			sure: SURENESS[leak.sureness],
-		};
-	}
-
-	/** Return the answer of heap.leaks(), the largest growth first. */
+	/** Return the answer of heap.leaks(). */
 	leaks() {
-		const {wasm} = this;
-		const {c} = wasm;
-		const leaks = need(
-			c.mprof_leaks_new(this.profile, this.decoder, c.scan_start(this.pass), this.sums.last_us) >>> 0,
-		);
-
-		try {
-			return wasm.lend(4, (count) => {
-				const nodes = c.mprof_profile_nodes(this.profile, count) >>> 0;
-				const list = c.mprof_leaks_list(leaks, count) >>> 0;
-				const n = wasm.view.getUint32(count, true);
-				const size = wasm.size("mprof_leak");
-				const found = [];
-
-				for (let i = 0; i < n && found.length < LEAKS_MAX; i++) {
-					const at = list + i * size;
-
-					if (this.get("mprof_leak", "sureness", at)) found.push(this.#leak(at, nodes));
-				}
-				return found;
-			});
-		} finally {
-			c.mprof_leaks_free(leaks);
-		}
+		return this.wasm.answer(this.wasm.c.wasm_leaks(this.pass));
 	}
 }
