@@ -577,6 +577,7 @@ class Written(unittest.TestCase):
     def test_diff(self):
         self.assertIn(b"no function differs", run("diff", os.path.join(TRACES, "leaky.trace"), os.path.join(TRACES, "leaky.trace")))
         got = json.loads(run("diff", os.path.join(TRACES, "leaky.trace"), os.path.join(TRACES, "shortlived.trace"), "--json"))
+        schemas.check(got, "profile-diff")
         grown = sum(row["grown_bytes_per_s"] for row in got["functions"])
         self.assertAlmostEqual(grown, got["bytes_per_s_b"] - got["bytes_per_s_a"], delta=1)
         self.assertEqual(got["functions"][0]["function"], "Dune__exe__Shortlived.arrays.(fun)")

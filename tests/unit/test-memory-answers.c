@@ -1,6 +1,7 @@
 /* The answers about memory profiles as JSON: as mprofctl prints them, and as a page reads them. */
 #include <mprof/hotspots-report.h>
 #include <mprof/leaks-report.h>
+#include <mprof/profile-diff.h>
 
 #include "mem-make.h"
 
@@ -193,6 +194,34 @@ static void test_deep_stack(void)
 	made_free(&m);
 }
 
+/* The second run allocates the same in an eighth of the time: of f3, that is more than twice the error. */
+static void test_diff(void)
+{
+	static struct text text;
+	struct told a = told_new(0.5), b = told_new(0.5);
+	struct mprof_profile_diff *d = mprof_profile_diff_new(
+		(const struct mprof_profile_run[2]){{a.profile, a.mem, 2000000}, {b.profile, b.mem, 250000}});
+	struct mprof_json j = {.put = put, .context = &text};
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_profile_diff_write(d, &j);
+	mprof_json_close(&j, '}');
+	CHECK_EQ_STR(text.bytes,
+		     "{\"bytes_per_s_a\":88.0,\"bytes_per_s_b\":704.0,\"functions\":["
+		     "{\"function\":\"f3\",\"file\":\"file3.ml\",\"bytes_per_s_a\":48.0,\"bytes_per_s_b\":384.0,"
+		     "\"grown_bytes_per_s\":336.0,\"error_bytes_per_s\":157.98734126505198,\"sure\":true,\"share_a\":0."
+		     "54545454545454541,\"share_b\":0.54545454545454541,\"total_grown_bytes_per_s\":392.0},"
+		     "{\"function\":\"f2\",\"file\":\"file2.ml\",\"bytes_per_s_a\":32.0,\"bytes_per_s_b\":256.0,"
+		     "\"grown_bytes_per_s\":224.0,\"error_bytes_per_s\":128.99612397277679,\"sure\":false,\"share_a\":"
+		     "0.36363636363636365,\"share_b\":0.36363636363636365,\"total_grown_bytes_per_s\":280.0},"
+		     "{\"function\":\"f1\",\"file\":\"file1.ml\",\"bytes_per_s_a\":8.0,\"bytes_per_s_b\":64.0,\"grown_"
+		     "bytes_per_s\":56.0,\"error_bytes_per_s\":64.498061986388393,\"sure\":false,\"share_a\":0."
+		     "090909090909090912,\"share_b\":0.090909090909090912,\"total_grown_bytes_per_s\":616.0}]}");
+	mprof_profile_diff_free(d);
+	told_free(&a);
+	told_free(&b);
+}
+
 /* However seldom a stream says that it samples, amounts are numbers. */
 static void test_tiny_rate(void)
 {
@@ -213,6 +242,7 @@ int main(void)
 	CHECK_RUN(test_hotspots);
 	CHECK_RUN(test_leaks);
 	CHECK_RUN(test_deep_stack);
+	CHECK_RUN(test_diff);
 	CHECK_RUN(test_tiny_rate);
 	return check_done();
 }

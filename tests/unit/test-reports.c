@@ -9,6 +9,7 @@
 #include <mprof/diff-report.h>
 #include <mprof/hotspots-report.h>
 #include <mprof/leaks-report.h>
+#include <mprof/profile-diff.h>
 #include <mprof/threads-report.h>
 #include <mprof/why-report.h>
 
@@ -195,6 +196,17 @@ static enum mprof_status write_leaks(struct trial *t)
 	return leaks ? MPROF_OK : MPROF_NOMEM;
 }
 
+static enum mprof_status write_profile_diff(struct trial *t)
+{
+	const struct mprof_profile_run run = {t->profile, t->mem, 8};
+	struct mprof_profile_diff *d = mprof_profile_diff_new((const struct mprof_profile_run[2]){run, run});
+
+	if (d)
+		mprof_profile_diff_write(d, &t->json);
+	mprof_profile_diff_free(d);
+	return d ? MPROF_OK : MPROF_NOMEM;
+}
+
 /* Write an answer with WRITE, while allocation FAILING fails; below 0: none. */
 static enum mprof_status answer(struct trial *t, enum mprof_status (*write)(struct trial *), long failing)
 {
@@ -224,6 +236,7 @@ static const struct {
 	{"the threads of an area", "\"threads\":[{\"index\":", write_area_threads, 5},
 	{"hotspots", "\"function\":\"f3\",", write_hotspots, 10},
 	{"leaks", "\"sure\":\"possible\",", write_leaks, 2},
+	{"memory diff", "\"grown_bytes_per_s\":0.0,", write_profile_diff, 10},
 };
 
 static void try_report(struct trial *t, size_t i)

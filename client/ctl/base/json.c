@@ -182,24 +182,7 @@ void write_json_event_with(struct writer *w, const struct mprof_raw_event *e, co
 	writer_put(w, "}", 1);
 }
 
-/* Print answers as sentences. Text that a guest wrote is printed with print_safe(). */
-
-const json_t *answer_get(const json_t *json, const char *key)
-{
-	return json_object_get(json, key);
-}
-
-json_int_t answer_count(const json_t *json, const char *key)
-{
-	return json_integer_value(answer_get(json, key));
-}
-
-const char *answer_string(const json_t *json, const char *key)
-{
-	const char *text = json_string_value(answer_get(json, key));
-
-	return text ? text : "";
-}
+/* Parts of sentences. Text that a guest wrote is printed with print_text() or print_safe(). */
 
 void print_time(uint64_t ns)
 {

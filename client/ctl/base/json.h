@@ -1,7 +1,7 @@
 /*
- * JSON in mprofctl: strings and events of a trace as JSON, JSON as text, and sentences made of JSON
- * answers. All JSON that mprofctl prints or stores is written by json_put(), json_text() or
- * write_json_*().
+ * JSON in mprofctl: strings and events of a trace as JSON, JSON as text, and parts of sentences
+ * about traces. All JSON that mprofctl makes is written by json_put(), json_text(), write_json_*(), or
+ * libmprof (<mprof/json-writer.h>).
  */
 #ifndef CTL_JSON_H
 #define CTL_JSON_H
@@ -50,15 +50,6 @@ void write_json_event(struct writer *w, const struct mprof_raw_event *e, const c
  */
 void write_json_event_with(struct writer *w, const struct mprof_raw_event *e, const char *stream, const char *more,
 			   size_t n);
-
-/*
- * Return the value of KEY in the object JSON. A missing value gives NULL, 0 or "". answer_get()
- * returns any value, which belongs to JSON. answer_count() returns a number, answer_string() a text
- * that belongs to JSON.
- */
-const json_t *answer_get(const json_t *json, const char *key);
-json_int_t answer_count(const json_t *json, const char *key);
-const char *answer_string(const json_t *json, const char *key);
 
 /*
  * Print a time as `dump` does; and print the span between two times, which is 0 if TO is before
