@@ -359,6 +359,71 @@ class Helper(Edges):
         self.assertEqual(len(d.wait_ended("awoke")), 1)
         self.assertEqual(events_of(d.trace("awoke")), ring.written)
 
+    def test_destroyed_after_soft_reset(self):
+        """A guest resets softly, is captured, and is destroyed without having gone on, perhaps while the helper is silent. That is one end, with the
+        reason of the reset."""
+        d = self.daemons()
+        for name in ("seen", "silent"):
+            guest = self.guest(5, name)
+            ring = self.publish(guest)
+            self.attached(d, name)
+            guest.stop("soft-reset")
+            self.unmapped(d, guest)
+            d.wait_ended(name)
+            d.wait(lambda name=name: self.kinds(d, name) == ["reboot"])
+            if name == "silent":
+                os.kill(self.helper(d), signal.SIGSTOP)
+            guest.destroy()
+            guest.forget()
+            if name == "silent":
+                os.kill(self.helper(d), signal.SIGCONT)
+            # The next guest has the number: the daemon knows that the first one is gone.
+            other = self.guest(5, f"after-{name}")
+            self.publish(other, base=8_000_000)
+            self.attached(d, other.name)
+            (capture,) = d.captures(name)
+            self.assertEqual(capture["kind"], "reboot")
+            context = f"/v1/captures/{capture['id']}/context"
+            self.assertEqual(d.wait(lambda context=context: d.json(context)["reason"]), "soft-reset")
+            self.assertEqual(len(d.run_list(name)), 1)
+            self.assertEqual(events_of(d.trace(name)), ring.written)
+            other.destroy()
+            self.unmapped(d, other)
+            d.wait_ended(other.name)
+            other.forget()
+        d.check_integrity()
+
+    def test_withdrawn_without_helper(self):
+        """Keys are withdrawn after the helper has ended, or it ends before it can answer for the domain: each ring is captured once as ended, and the
+        guest can publish another one."""
+        d = self.daemons()
+        guest, asked = self.guest(5, "withdraws"), self.guest(6, "asked")
+        rings = {one: self.publish(one) for one in (guest, asked)}
+        for one in rings:
+            self.attached(d, one.name)
+        helper = self.helper(d)
+        os.kill(helper, signal.SIGSTOP)
+        asked.withdraw()
+        self.unmapped(d, asked)  # the helper is asked whether the domain lives
+        os.kill(helper, signal.SIGKILL)
+        d.wait(lambda: "helper process has ended" in d.said())
+        guest.withdraw()
+        for one, ring in rings.items():
+            self.unmapped(d, one)
+            d.wait_ended(one.name)
+            d.wait(lambda one=one: self.kinds(d, one.name) == ["ended"])
+            self.assertEqual(events_of(d.trace(one.name)), ring.written)
+        for one in rings:
+            again = self.publish(one, base=8_000_000)
+            self.attached(d, one.name)
+            one.withdraw()
+            self.unmapped(d, one)
+            d.wait_ended(one.name, 2)
+            d.wait(lambda one=one: self.kinds(d, one.name) == ["ended", "ended"])
+            run = max(run["run"] for run in d.run_list(one.name))
+            self.assertEqual(events_of(d.trace(one.name, f"?run={run}")), again.written)
+        d.check_integrity()
+
     def test_answer_waits(self):
         """A helper that has answered a collector which had no time to read that is not silent."""
         d = self.daemons()
