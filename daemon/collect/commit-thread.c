@@ -2,10 +2,6 @@
  * The commit thread. It makes one transaction per flush. Items stay in memory, and are counted by
  * the queue, until the commit has succeeded, so a full disk loses no bytes that were taken from a
  * ring.
- *
- * Order of the items in a flush: first runs that begin and streams; then each stream's chunks and
- * gaps, in the order in which they were queued; then captures, and last runs that end and changes
- * of captures. Adjacent chunks of one packet become one row, a *piece*.
  */
 #include "commit-thread.h"
 
@@ -21,11 +17,11 @@
 #include "row-sums.h"
 #include "space.h"
 #include "store.h"
+#include "transaction.h"
 
 #define FLUSH_BYTES	(1u << 20)
 #define SCARCE_NS	NS_PER_S /* latest commit while the disk runs short */
 #define FULL_RETRY_NS	NS_PER_S
-#define ENDS_MAX	512u
 #define OUTBOX_NS	NS_PER_S
 #define OUTBOX_CHECK_NS (10 * NS_PER_S)
 #define ROWS_CHECK_NS	(600 * NS_PER_S)
@@ -43,11 +39,8 @@ struct commit_thread {
 	pthread_mutex_t mutex; /* protects STATE */
 	struct commit_thread_state state;
 
-	uint8_t *row; /* bytes of the piece that is being joined from chunks */
-	struct archive_piece piece;
-	struct archive_end ends[ENDS_MAX];
-	bool open;
-	struct log_limit orphans, damages, unsent;
+	struct transaction transaction;
+	struct log_limit damages, unsent;
 	struct log_limit undecided;   /* verdicts, which the server repeats each second: few lines of them */
 	struct log_limit unchecked;   /* checks that failed */
 	struct archive_damage damage; /* damage that was logged already */
@@ -103,209 +96,6 @@ static void tell_failure(struct commit_thread *t, struct log_limit *limit, int r
 
 	store_explain(archive_writer_store(t->w), r, cause, sizeof(cause));
 	log_write_limited(limit, LOG_LEVEL_ERROR, NULL, "%s: %s%s%s", sentence, cause, *where ? ": " : "", where);
-}
-
-/* ---- one transaction ------------------------------------------------------------------------- */
-
-static int row_write(struct commit_thread *t)
-{
-	int r;
-
-	if (!t->open)
-		return 0;
-	t->open = false;
-	t->piece.data = t->row;
-	t->piece.ends = t->ends;
-	r = archive_writer_append(t->w, &t->piece);
-	if (r != ARCHIVE_E_ABSENT)
-		return r;
-	/*
-	 * The stream was deleted from the archive, or the chunk does not follow the archive's last
-	 * byte of the stream: drop the chunk.
-	 */
-	log_write_limited(&t->orphans, LOG_LEVEL_WARNING, NULL,
-			  "A piece has no place in the archive: stream=%lld sequence=%llu", (long long)t->piece.stream,
-			  (unsigned long long)t->piece.sequence);
-	return 0;
-}
-
-static uint32_t chunk_flags(const struct ring_chunk *c)
-{
-	return (c->last ? ARCHIVE_CHUNK_LAST : 0u) | (c->unproven ? ARCHIVE_CHUNK_UNPROVEN : 0u) |
-	       (c->clock ? ARCHIVE_CHUNK_CLOCK : 0u);
-}
-
-/* Return whether the chunk of ITEM follows the open row and fits into it. */
-static bool row_continues(const struct commit_thread *t, const struct item *item)
-{
-	const struct ring_chunk *c = &item->piece.chunk;
-	const struct archive_piece *p = &t->piece;
-
-	return t->open && p->stream == item->stream && p->sequence == c->sequence &&
-	       p->offset + p->length == c->offset && p->length + c->length <= ARCHIVE_PIECE_MAX &&
-	       p->n_ends < ENDS_MAX && !(p->flags & ARCHIVE_CHUNK_LAST);
-}
-
-static int write_chunk(struct commit_thread *t, const struct item *item)
-{
-	const struct ring_chunk *c = &item->piece.chunk;
-	int r;
-
-	if (!row_continues(t, item)) {
-		r = row_write(t);
-		if (r)
-			return r;
-		t->piece = (struct archive_piece){
-			.stream = item->stream,
-			.sequence = c->sequence,
-			.offset = c->offset,
-			.packet_bytes = c->packet_bytes,
-			.first_timestamp = c->first_timestamp,
-		};
-		t->open = true;
-	}
-	memcpy(t->row + t->piece.length, item->data, c->length);
-	t->piece.length += c->length;
-	t->piece.flags |= chunk_flags(c);
-	if (c->end && c->length)
-		t->ends[t->piece.n_ends++] = (struct archive_end){
-			.offset = c->offset + c->length,
-			.mono = c->copied.mono,
-			.real = c->copied.real,
-		};
-	return 0;
-}
-
-static int write_tail(struct commit_thread *t, const struct item *item)
-{
-	const struct ring_chunk *c = &item->piece.chunk;
-	struct archive_piece piece = {
-		.stream = item->stream,
-		.sequence = c->sequence,
-		.offset = c->offset,
-		.length = c->length,
-		.packet_bytes = c->packet_bytes,
-		.first_timestamp = c->first_timestamp,
-		.data = item->data,
-	};
-
-	return archive_writer_tail(t->w, item->piece.capture, &piece);
-}
-
-static int change_capture(struct commit_thread *t, const struct item *item)
-{
-	return archive_writer_change_capture(t->w, &(struct archive_capture_change){
-							   .capture = item->patch.capture,
-							   .pinned = item->patch.pinned,
-							   .note = item->patch.note,
-							   .marks = item->patch.marks,
-							   .context = item->patch.context,
-							   .version = item->patch.version,
-						   });
-}
-
-static int send_again(struct commit_thread *t, const struct item *item)
-{
-	if (item->again.capture)
-		return archive_writer_send_again(t->w, item->again.capture);
-	return archive_writer_send_packets_again(t->w, item->again.stream, item->again.first, item->again.last);
-}
-
-static int write_row(struct commit_thread *t, const struct item *item)
-{
-	switch (item->kind) {
-	case ITEM_RUN:
-		return archive_writer_put_run(t->w, &item->run);
-	case ITEM_STREAM:
-		return archive_writer_put_stream(t->w, &item->record);
-	case ITEM_GAP:
-		return archive_writer_gap(t->w, &item->gap);
-	case ITEM_CAPTURE:
-		return archive_writer_put_capture(t->w, &item->capture);
-	case ITEM_RANGE:
-		return archive_writer_put_capture_stream(t->w, &item->range);
-	case ITEM_TAIL:
-		return write_tail(t, item);
-	case ITEM_PATCH:
-		return change_capture(t, item);
-	case ITEM_DELETE:
-		return archive_writer_delete_capture(t->w, item->patch.capture);
-	case ITEM_FINISH:
-		return archive_writer_finish_capture(t->w, item->patch.capture);
-	case ITEM_SENT:
-		return archive_writer_sent(t->w, &item->sent);
-	case ITEM_AGAIN:
-		return send_again(t, item);
-	case ITEM_CHUNK:
-	case ITEM_DAMAGE:
-	case ITEM_JUDGE:
-	case ITEM_MARK:
-		break;
-	}
-	return 0;
-}
-
-static int write_item(struct commit_thread *t, const struct item *item)
-{
-	int r;
-
-	if (item->kind == ITEM_CHUNK)
-		return write_chunk(t, item);
-	if (item->kind == ITEM_MARK) /* it has nothing to write */
-		return 0;
-	if (item->kind == ITEM_DAMAGE ||
-	    item->kind == ITEM_JUDGE) /* repair_all() and judge_all() have transactions of their own */
-		return 0;
-	r = row_write(t);
-	if (r == 0)
-		r = write_row(t, item);
-	/*
-	 * The row that the item belongs to may have been deleted. That is no failure of the
-	 * archive.
-	 */
-	if (r != 0 && r != ARCHIVE_E_ABSENT && r != ARCHIVE_E_CHANGED)
-		return r;
-	if (item->result)
-		*item->result = r;
-	return 0;
-}
-
-/* Return the rank by which a flush is sorted: items of lower rank are written first. */
-static int64_t item_rank(const struct item *item)
-{
-	if (item->kind == ITEM_RUN)
-		return item->run.ended_real ? INT64_MAX : -1;
-	if (item->kind == ITEM_STREAM)
-		return -1;
-	if (item->kind == ITEM_CHUNK || item->kind == ITEM_GAP)
-		return item->stream;
-	return INT64_MAX;
-}
-
-static int item_compare(const void *t, const void *b)
-{
-	const struct item *x = *(struct item *const *)t, *y = *(struct item *const *)b;
-	int64_t rx = item_rank(x), ry = item_rank(y);
-
-	if (rx != ry)
-		return rx < ry ? -1 : 1;
-	return x->ticket < y->ticket ? -1 : 1;
-}
-
-static int transact(struct commit_thread *t, struct item **items, size_t n)
-{
-	int r = archive_writer_begin(t->w);
-
-	t->open = false;
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = write_item(t, items[i]);
-	if (r == 0)
-		r = row_write(t);
-	if (r == 0)
-		return archive_writer_commit(t->w);
-	t->open = false;
-	archive_writer_rollback(t->w);
-	return r;
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -459,7 +249,7 @@ static int flush_once(struct commit_thread *t, struct item **items, size_t n)
 		return 0;
 	}
 	archive_writer_level(t->w, level_for(t, has_capture(items, n)));
-	r = transact(t, items, n);
+	r = transaction_write(&t->transaction, items, n);
 	if (r != 0)
 		return r;
 	judge_all(t, items, n);
@@ -572,7 +362,7 @@ static int work(struct commit_thread *t, struct item *list)
 	}
 	if (items) {
 		repair_all(t, items, n);
-		qsort(items, n, sizeof(*items), item_compare);
+		transaction_sort(items, n);
 		r = flush(t, items, n);
 	}
 	while (list) {
@@ -772,10 +562,10 @@ int commit_thread_start(struct commit_thread **tp, struct archive_writer **w, st
 
 	if (!t)
 		return -ENOMEM;
-	t->row = malloc(ARCHIVE_PIECE_MAX);
-	if (!t->row) {
+	r = transaction_init(&t->transaction, *w);
+	if (r < 0) {
 		free(t);
-		return -ENOMEM;
+		return r;
 	}
 	pthread_mutex_init(&t->mutex, NULL);
 	t->undecided.burst = UNDECIDED_LINES;
@@ -786,7 +576,7 @@ int commit_thread_start(struct commit_thread **tp, struct archive_writer **w, st
 	t->w = *w;
 	r = -pthread_create(&t->thread, NULL, commit_thread_run, t);
 	if (r) {
-		free(t->row);
+		transaction_deinit(&t->transaction);
 		free(t);
 		return r;
 	}
@@ -804,7 +594,7 @@ struct commit_thread *commit_thread_stop(struct commit_thread *t)
 	deletion_log_end(&t->deletions, "captures");
 	archive_writer_free(t->w);
 	retention_deinit(&t->retention);
-	free(t->row);
+	transaction_deinit(&t->transaction);
 	pthread_mutex_destroy(&t->mutex);
 	free(t);
 	return NULL;
