@@ -20,6 +20,8 @@ import hashlib
 import json
 import os
 import pwd
+import re
+import select
 import shutil
 import signal
 import subprocess
@@ -27,6 +29,9 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+import psycopg2
+import psycopg2.extensions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -66,6 +71,10 @@ SETTINGS_MEMORY = """
 fsync = off
 dynamic_shared_memory_type = mmap
 """
+# One statement, which sets nothing for its session, and is no command that wants the database, or the server, for itself.
+ALONE = re.compile(
+    r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE|TABLE)\b(?!.*\b(set_config|setval|pg_temp|pg_promote|pg_terminate_backend)\b)[^;]*;?\s*", re.S | re.I
+)
 MEMORY = os.environ.get("MPROF_FLEET_MEMORY", "/dev/shm")  # empty: always the disk
 TEMPLATES = os.environ.get("MPROF_FLEET_TEMPLATES")  # a folder for servers to copy; unset: each is made anew
 ROOM = 4 << 30  # free bytes that MEMORY must have
@@ -134,6 +143,7 @@ class Server:
         self.data = os.path.join(directory, name)
         self.port = port or free_port()
         self.sockets = os.path.join(directory, "s")
+        self.idle = {name: [] for name in ("fleet", "postgres")}  # connections of ask() that no thread uses now, by database
 
     def admin(self, database="fleet"):
         """Return the connection string of a superuser."""
@@ -232,8 +242,38 @@ class Server:
         command("pg_ctl", "-D", self.data, "-w", "-t", str(PATIENCE), "promote")
 
     def sql(self, text, database="fleet"):
-        """Run SQL as superuser and return what psql prints, unaligned and without headings."""
+        """Run SQL as superuser and return what psql prints, unaligned and without headings. One statement that leaves nothing in its session
+        goes through a connection that is kept, which takes a tenth of the processor time."""
+        if ALONE.fullmatch(text):
+            return self.ask(text, database)
         return command("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.admin(database), "-c", text).strip()
+
+    def ask(self, text, database):
+        """Run one statement through a connection that no other thread uses now, and return its rows as psql prints them."""
+        try:
+            db = self.connection(database)
+            with db.cursor() as c:
+                c.execute(text)
+                rows = c.fetchall() if c.description else []
+        except psycopg2.Error as e:
+            raise ClusterError(e.pgerror or str(e)) from None
+        self.idle[database].append(db)
+        return "\n".join("|".join("" if value is None else value for value in row) for row in rows).strip()
+
+    def connection(self, database):
+        """Return a connection that was kept, unless the server has ended it, or a new one, which returns each value as PostgreSQL writes it."""
+        with contextlib.suppress(IndexError):
+            while True:
+                db = self.idle[database].pop()
+                if not select.select([db], [], [], 0)[0]:
+                    return db
+                db.close()
+        db = psycopg2.connect(self.admin(database))
+        db.autocommit = True
+        psycopg2.extensions.register_type(
+            psycopg2.extensions.new_type(tuple(psycopg2.extensions.string_types), "AS_WRITTEN", lambda value, _: value), db
+        )
+        return db
 
     def standby_make(self, pki):
         """Make a synchronous standby of this server, which is running, and return it."""
