@@ -107,9 +107,10 @@ class Test(unittest.TestCase):
         return month, float(ago)
 
     def periods(self, h, *wrong, **more):
-        """Send periods whose clocks were wrong by WRONG, in ns. The host runs for 400 days, and its age clock is its monotonic one."""
+        """Send periods whose clocks were wrong by WRONG, in ns. At the time NOW the host has run for 400 days, and its age clock is its
+        monotonic one."""
         rows = [
-            {"id": n, "began_mono": 0, "ended_mono": UPTIME, "real_offset": time.time_ns() + by - UPTIME, "age_offset": 0} | more
+            {"id": n, "began_mono": 0, "ended_mono": UPTIME, "real_offset": NOW + by - UPTIME, "age_offset": 0} | more
             for n, by in enumerate(wrong, 1)
         ]
         return h.one("put_clock", archive=ARCHIVE, age=UPTIME, periods=rows)
@@ -118,7 +119,7 @@ class Test(unittest.TestCase):
         """A capture is filed in the month in which it was taken, by the periods of the host's clock; the host goes on to name it by the
         month of its stamp."""
         h = self.host()
-        old, ahead, mono = time.time_ns() - 400 * DAY, time.time_ns() + 40 * DAY, str(UPTIME)
+        old, ahead, mono = NOW - 400 * DAY, NOW + 40 * DAY, str(UPTIME)
         with self.refused("MP010"):
             h.begin(2, ahead, [piece(b"ahead")], mono=mono)
         # A stamp that nobody knows to be wrong counts.
@@ -160,8 +161,7 @@ class Test(unittest.TestCase):
 
     def test_clock_limits(self):
         """Old content stays old, nothing is of the future, a loss removes what was begun, and nonsense is refused."""
-        h = self.host()
-        now = time.time_ns()
+        h, now = self.host(), NOW
         for number, by in ((1, 0), (2, -50 * DAY), (5, 500 * DAY)):
             self.periods(h, by)
             h.send(number, now - 100 * DAY + by, [piece(b"1")], mono=str(UPTIME - 100 * DAY))
@@ -475,7 +475,7 @@ class Test(unittest.TestCase):
         h, old, mono = self.host(), month_before(2), str(UPTIME)
         # It begins in the month of its stamp; the host knows later that this was wrong, and names the right one.
         h.begin(3, old, [piece(b"three")], mono=mono)
-        self.periods(h, old - time.time_ns())
+        self.periods(h, old - NOW)
         loss = LOSS | {"month": month_of(NOW), "bytes": 1, "reason": "quota", "archive": ARCHIVE}
         self.assertEqual([h.one("declare_lost", **loss) for _ in range(2)], ["new", "done"])
         self.assertEqual(self.unfinished(h), ["0", "0"])

@@ -1,7 +1,9 @@
 """Whom the hub refuses, and what the log says then: strangers.py BUILD-DIRECTORY [TEST…]"""
 
+import contextlib
 import os
 import re
+import selectors
 import socket
 import subprocess
 import sys
@@ -80,17 +82,25 @@ class Strangers(fleethost.Case):
         version = host.query("PRAGMA user_version")[0][0]
         host.change("PRAGMA user_version = 1000")
         reports = 0
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.bind(os.path.join(host.runs, "collect.sock"))
-            s.listen()
-            s.settimeout(daemons.HANGS)
+        with contextlib.ExitStack() as stack, selectors.DefaultSelector() as ready:
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            listener.bind(os.path.join(host.runs, "collect.sock"))
+            listener.listen()
+            ready.register(listener, selectors.EVENT_READ)
             host.start_forwarder()
-            with s.accept()[0] as collector:
-                collector.settimeout(daemons.HANGS)
-                while reports < 2:  # ten seconds lie between them
-                    verb, tag = collector.recv(4096).decode().split()[:2]
-                    collector.send(f"ok {tag}".encode())
-                    reports += verb == "forwarding"
+            while reports < 2:  # ten seconds lie between them
+                events = ready.select(daemons.HANGS)
+                self.assertTrue(events, "nobody asks")
+                for key, _ in events:
+                    if key.fileobj is listener:  # mprofd-http connects, too
+                        ready.register(stack.enter_context(listener.accept()[0]), selectors.EVENT_READ)
+                        continue
+                    words = key.fileobj.recv(4096).decode().split()[:2]
+                    if words:
+                        key.fileobj.send(f"ok {words[1]}".encode())
+                        reports += words[0] == "forwarding"
+                    else:
+                        ready.unregister(key.fileobj)
         os.unlink(os.path.join(host.runs, "collect.sock"))
         self.assertEqual(host.said().count("it was written by a newer version of mprofd"), 1)
         host.change(f"PRAGMA user_version = {version}")
