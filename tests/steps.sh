@@ -91,8 +91,9 @@ tests_of() {
 python_lean="PYTHONMALLOC=malloc
 	GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=4194304:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
 
-# Suites that mostly wait run more tests at a time than there are processors.
-waiters=$(($(nproc) * 3))
+# Suites that mostly wait run more tests at a time than there are processors. Not many more: of unit tests with sanitizers, eight at a time take a
+# third more processor time than two at a time, and other suites run beside them.
+waiters=$(($(nproc) * 2))
 
 tests() {
 	dir=$builds/${1%:*}
