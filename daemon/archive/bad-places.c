@@ -50,7 +50,8 @@ static void tell(struct bad_places *b, const struct bad_place *place, const char
 			  "The archive's file is damaged at content that a limit deletes. The content stays for now, "
 			  "newer content is deleted in its place, and mprofd --fsck saves what is whole: place=%s "
 			  "id=%lld sequence=%llu",
-			  names[place->kind], (long long)place->id, (unsigned long long)place->sequence);
+			  names[place->kind], (long long)place->id,
+			  (unsigned long long)(place->kind == BAD_PLACE_PACKET ? place->sequence : 0));
 }
 
 bool bad_places_note(struct bad_places *b, const struct bad_place *place, const char *guest, bool *is_new)

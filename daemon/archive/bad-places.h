@@ -21,7 +21,7 @@ enum bad_place_kind {
 	BAD_PLACE_STREAM,  /* the index entries of stream ID's packets, or its row */
 	BAD_PLACE_GAPS,	   /* the gaps of stream ID */
 	BAD_PLACE_CAPTURE, /* capture ID */
-	BAD_PLACE_RANGES,  /* the ranges of the pinned capture ID, as they are checked */
+	BAD_PLACE_RANGES,  /* the ranges of the pinned capture ID, as they are checked; SEQUENCE is its run */
 	BAD_PLACE_RUN,	   /* run ID */
 	BAD_PLACE_CAPTURES, /* the search for captures; ID is 0, or a stream of the guest whose captures are looked for */
 	BAD_PLACE_UNREAD,   /* the same for captures of the kind `unread` */

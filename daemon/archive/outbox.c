@@ -196,7 +196,6 @@ static int bound_losses(struct archive_writer *w)
 
 int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real, uint64_t bytes)
 {
-	enum archive_send send = ARCHIVE_SEND_NOTHING;
 	int64_t run = 0, one;
 	bool is_free;
 	int r;
@@ -208,7 +207,8 @@ int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequen
 	if (r != 0 || is_free)
 		return r;
 	real = real ? real : clock_real();
-	r = send_of(w, STATEMENT_NAME_OF_STREAM, stream, &send, &run);
+	/* The row of the run may be damaged, and is not needed. */
+	r = statement_number(&w->store.statements, STATEMENT_RUN_OF_STREAM, VALUES(stream), &run, &is_free);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_OUTBOX_SHORTEN, stream, (int64_t)sequence);
 	if (r == 0)

@@ -419,10 +419,10 @@ static int delete_packet(struct enforcement *e, struct head *h)
 		return r;
 	e->held -= (uint64_t)gone;
 	h->was_cut = true;
-	e->w->is_nameless = h->is_nameless;
+	e->w->deleted_of = e->name ? e->name : h->is_nameless ? "" : NULL;
 	writer_tally_stream(e->w, h->stream,
 			    &(struct deletion){.reason = reason_for(e, h->age), .packets = 1, .bytes = (uint64_t)gone});
-	e->w->is_nameless = false;
+	e->w->deleted_of = NULL;
 	r = outbox_lose_packet(e->w, h->stream, h->sequence, h->real, (uint64_t)gone);
 	return r ? r : find_head(e, h, (int64_t)h->sequence + 1);
 }
@@ -442,34 +442,31 @@ static bool is_due(const struct enforcement *e)
 	return !e->has_checked && (!e->w->pinned_checked || clock_mono() - e->w->pinned_checked > PINNED_CHECK_NS);
 }
 
-/* Hold all packets of the run of CAPTURE, whose ranges cannot be checked, while it is pinned. */
-static int hold_run(struct enforcement *e, int64_t capture, bool *is_pinned)
+/* Hold all packets of the runs of pinned captures whose ranges could not be checked. Nothing is read for that, so no damage ends it. */
+static void hold_runs(struct enforcement *e)
 {
-	int64_t run;
-	bool is_none;
-	int r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_PINNED, VALUES(capture), &run, &is_none);
+	const struct bad_places *b = &e->w->bad_places;
 
-	*is_pinned = r == 0 && !is_none;
-	for (size_t i = 0; i < e->n_heads && *is_pinned; i++)
-		e->heads[i].is_held |= e->heads[i].run == run;
-	return r;
+	for (size_t i = 0; i < b->n; i++)
+		for (size_t k = 0; k < e->n_heads && b->entries[i].place.kind == BAD_PLACE_RANGES; k++)
+			e->heads[k].is_held |= e->heads[k].run == (int64_t)b->entries[i].place.sequence;
 }
 
-/* Hold the packets of the pinned captures whose ranges could not be checked, until they can be, or until they are pinned no more. */
-static int hold_runs(struct enforcement *e)
+/* Forget the captures whose ranges could not be checked, and that are pinned no more. */
+static int forget_unpinned(struct enforcement *e)
 {
 	struct bad_places *b = &e->w->bad_places;
 	int r = 0;
 
-	if (is_passed(e, search_of(e, BAD_PLACE_PINNED)))
-		return 0;
 	for (size_t i = b->n; i-- > 0 && r == 0;) {
 		const struct bad_place place = b->entries[i].place;
-		bool is_pinned = true;
+		bool is_none = false;
+		int64_t run;
 
 		if (place.kind == BAD_PLACE_RANGES)
-			r = hold_run(e, place.id, &is_pinned);
-		if (r == 0 && !is_pinned)
+			r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_PINNED, VALUES(place.id), &run,
+					     &is_none);
+		if (r == 0 && is_none)
 			bad_places_forget(b, &place);
 	}
 	return r;
@@ -482,7 +479,7 @@ static int check_ranges(struct enforcement *e, bool *changed)
 	int r = statement_get(&e->w->store.statements, STATEMENT_PINNED_CAPTURES, NO_VALUES, &s);
 
 	while (s && (r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
-		const struct bad_place place = place_at(BAD_PLACE_RANGES, sqlite3_column_int64(s, 0));
+		const struct bad_place place = {BAD_PLACE_RANGES, sqlite3_column_int64(s, 0), column_u64(s, 1)};
 		bool is_restored = false;
 
 		if (!is_passed(e, place)) {
@@ -509,6 +506,8 @@ static int check_pinned(struct enforcement *e, bool *changed)
 	if (is_passed(e, search_of(e, BAD_PLACE_PINNED)))
 		return 0;
 	r = check_ranges(e, changed);
+	if (r == 0)
+		r = forget_unpinned(e);
 	/* hold_runs() holds those that were passed over. */
 	if (r == 0 && !*changed)
 		e->w->pinned_checked = clock_mono();
@@ -529,10 +528,12 @@ static int delete_capture(struct enforcement *e)
 	r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_CAPTURE, VALUES(e->capture), &run, &is_none);
 	if (r != 0)
 		return r;
-	for (size_t i = 0; i < e->n_heads; i++)
-		e->w->is_nameless |= e->heads[i].is_nameless && e->heads[i].run == run;
+	e->w->deleted_of = e->name;
+	for (size_t i = 0; i < e->n_heads && !e->name; i++)
+		if (e->heads[i].is_nameless && e->heads[i].run == run)
+			e->w->deleted_of = "";
 	r = capture_delete(e->w, e->capture, reason_for(e, e->capture_age));
-	e->w->is_nameless = false;
+	e->w->deleted_of = NULL;
 	return r;
 }
 
@@ -722,11 +723,14 @@ static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
 
 static int enforce(struct enforcement *e, unsigned limit, bool *more)
 {
+	bool is_changed;
 	int r = 0;
 
 	*more = false;
 	if (e->before_age || (e->bytes && e->held > e->bytes)) {
-		r = hold_runs(e);
+		if (is_due(e) && bad_places_count(&e->w->bad_places, BAD_PLACE_RANGES, 0))
+			r = check_pinned(e, &is_changed);
+		hold_runs(e);
 		if (r == 0)
 			r = find_heads(e);
 		if (r == 0)

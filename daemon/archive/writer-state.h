@@ -53,7 +53,8 @@ struct archive_writer {
 	struct bad_places bad_places;	/* limits pass over them */
 	struct log_limit damage_lines;	/* of lines on rows and indexes that were damaged */
 	struct log_limit failure_lines; /* of lines on those that no check can mend */
-	bool is_nameless;		/* the guest of what is deleted now cannot be read: it counts as unknown */
+	const char *
+		deleted_of; /* guest of what is deleted now; "" = unknown, because its row cannot be read; NULL = the rows say it */
 	uint64_t
 		unlisted; /* streams that a limit could not list when one last listed them row by row; the log has this number */
 	int64_t unread_told; /* the newest capture of the kind `unread` of which the log says that it cannot be decided on */

@@ -215,9 +215,9 @@ static void tally(struct archive_writer *w, enum writer_statement which, int64_t
 	struct deletion of_guest = *deletion;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-	of_guest.guest[0] = '\0';
+	snprintf(of_guest.guest, sizeof(of_guest.guest), "%s", w->deleted_of ? w->deleted_of : "");
 	/* Where SQLite finds damage in a transaction, it writes no more until its end. */
-	if (!w->is_nameless)
+	if (!w->deleted_of)
 		(void)statement_get(&w->store.statements, which, VALUES(id), &s);
 	if (s && statement_step(&w->store.statements, s) == STATEMENT_ROW)
 		snprintf(of_guest.guest, sizeof(of_guest.guest), "%s", column_string(s, 1));

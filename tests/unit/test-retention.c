@@ -633,10 +633,36 @@ static void test_damaged_pin(void)
 	fixture_deinit(&f);
 }
 
+/* The row of an ended run cannot be read, but the index has its name: the guest's limit deletes its capture, and counts it for the guest. */
+static void test_nameless_capture(void)
+{
+	struct deletion_tally *t;
+	static struct catch c;
+	bool more = true, is_told = false;
+	struct fixture f;
+	const char *log;
+
+	if (!fixture_init(&f))
+		return;
+	put_guest(&f, 1, "web", 5, false);
+	damage_page(&f, "runs", "leaf");
+	catch_begin(&c);
+	for (unsigned i = 0; i < 3 && more; i++)
+		CHECK_EQ_INT(archive_writer_enforce(f.w, "web", 0, INT64_MAX / 2, 64, &more), 0);
+	log = catch_end(&c);
+	CHECK(!strstr(log, "place=capture"));
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 0);
+	t = archive_writer_deletions(f.w);
+	for (size_t i = 0; i < t->n; i++)
+		is_told |= t->list[i].captures == 1 && strcmp(t->list[i].guest, "web") == 0;
+	CHECK(is_told);
+	fixture_deinit(&f);
+}
+
 /* The range of a pinned capture is mended: the next check, after ten minutes, finds it whole, and packets that it does not have are deleted. */
 static void test_mended_pin(void)
 {
-	struct bad_place ranges = {BAD_PLACE_RANGES, 1, 0};
+	struct bad_place ranges = {BAD_PLACE_RANGES, 1, 1};
 	struct fixture f;
 	bool is_new;
 
@@ -795,6 +821,7 @@ int main(void)
 	CHECK_RUN(test_many_places);
 	CHECK_RUN(test_damaged_pin);
 	CHECK_RUN(test_mended_pin);
+	CHECK_RUN(test_nameless_capture);
 	CHECK_RUN(test_damaged_list);
 	CHECK_RUN(test_no_verdict);
 	may = mkdtemp(probe) && fixture_mount(probe);
