@@ -92,6 +92,12 @@ static void recorded(void)
 	mprof_ocaml_kick();
 }
 
+/* A collection that was not written yet. */
+static struct {
+	uint64_t since, until; /* ns; UNTIL is 0 if there is none */
+} kept;
+static uint64_t kept_now; /* the time for the recorder while it writes KEPT; else 0 */
+
 /* ---- the platform: Solo5, or POSIX */
 
 #ifdef MPROF_SOLO5
@@ -119,6 +125,7 @@ static uint64_t monotonic(void *context)
 /* A child shares the ring with its parent, so it records nothing. */
 static void stop_in_child(void)
 {
+	kept.until = kept_now = 0;
 	mprof_recorder_stop(&recorder);
 }
 
@@ -131,19 +138,18 @@ static void platform_prepare(void)
 /* ---- collections */
 
 /*
- * A domain of OCaml 5 that waits for the others, so that all can collect, marks and sweeps meanwhile, in parts of a microsecond: an event for
- * each would replace a ring's other events within seconds. So a short part is kept until it is known whether another one follows at once, with
- * no event between; together they are one collection. A part that is not short, or a sum that is long, is written without delay: what a program
- * that stops here leaves unwritten is at most LONG_NS of collections.
+ * A domain of OCaml 5 that waits for the others, so that all can collect, marks and sweeps meanwhile, in slices of a microsecond: an event for
+ * each would replace a ring's other events within seconds. So a short slice is kept until it is known whether another one follows at once, with
+ * no event between; together they are one collection. A slice that is not short, or a sum that is long, is written without delay: what a program
+ * that stops here leaves unwritten is at most LONG_NS of slices.
  */
-#define SHORT_NS  50000u    /* a part that lasts less is kept */
-#define FOLLOW_NS 20000u    /* a part that begins this much later follows at once */
+#if OCAML_VERSION >= 50000
+#define SHORT_NS 50000u /* a slice that lasts less is kept */
+#else
+#define SHORT_NS 0u
+#endif
+#define FOLLOW_NS 5000u	    /* a slice that begins this much later follows at once */
 #define LONG_NS	  10000000u /* what lasts this long is written, whatever follows */
-
-static struct {
-	uint64_t since, until; /* ns; UNTIL is 0 if there is none */
-} kept;
-static uint64_t kept_now; /* the time for the recorder while it writes KEPT; else 0 */
 
 static uint64_t recorder_clock(void *context)
 {
@@ -201,7 +207,8 @@ static void begin_collection(uint64_t *since)
 		*since = monotonic(NULL);
 }
 
-static void end_collection(uint64_t since)
+/* A collection that began at SINCE ends; it is kept if it lasts less than SHORTER ns. */
+static void end_collection(uint64_t since, uint64_t shorter)
 {
 	uint64_t now;
 
@@ -210,12 +217,12 @@ static void end_collection(uint64_t since)
 	now = monotonic(NULL);
 	if (now < since)
 		now = since;
-	if (kept.until && since > kept.until + FOLLOW_NS)
+	if (kept.until && (now - since >= shorter || since > kept.until + FOLLOW_NS))
 		kept_write();
 	if (!kept.until || since < kept.since)
 		kept.since = since;
 	kept.until = now;
-	if (now - since >= SHORT_NS || now - kept.since >= LONG_NS)
+	if (now - since >= shorter || now - kept.since >= LONG_NS)
 		kept_write();
 }
 
@@ -227,7 +234,7 @@ static void on_minor_begin(void)
 
 static void on_minor_end(void)
 {
-	end_collection(minor_since);
+	end_collection(minor_since, 0);
 	call(earlier_minor_end);
 }
 
@@ -239,7 +246,7 @@ static void on_slice_begin(void)
 
 static void on_slice_end(void)
 {
-	end_collection(slice_since);
+	end_collection(slice_since, SHORT_NS);
 	call(earlier_slice_end);
 }
 
