@@ -110,14 +110,39 @@ static void test_hotspots(void)
 	told_free(&t);
 }
 
+/* A stream may say any numbers of samples, whose sums are modulo 2^64. Each share is a number. */
+static void test_wrapped(void)
+{
+	struct told t = {.profile = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 5})};
+	static struct text text;
+	struct made m = {0};
+
+	made_begin(&m, 2);
+	made_alloc(&m, 1, UINT64_MAX, MPROF_MEM_MAJOR, STACK(1, 2));
+	made_alloc(&m, 2, 1, MPROF_MEM_MAJOR, STACK(1, 3));
+	made_finish(&m);
+	t.mem = made_read(&m, t.profile, NULL);
+	made_free(&m);
+	for (int page = 0; page < 2; page++) {
+		write_hotspots(&t, page, &text);
+		CHECK(!page || strstr(text.bytes, "\"total\":0,"));
+		CHECK(strstr(text.bytes, "\"share\":0.0,"));
+		CHECK(!strstr(text.bytes, ":.") && !strstr(text.bytes, "null"));
+	}
+	told_free(&t);
+}
+
 static void write_leaks(const struct told *t, bool page, struct text *text)
 {
 	struct mprof_leaks *leaks = mprof_leaks_new(t->profile, t->mem, MADE_START, MADE_START + 8);
 	struct mprof_json j = {.put = put, .context = text, .shown = page};
+	uint32_t n;
 
 	text->n = 0;
 	mprof_json_open(&j, NULL, '{');
-	mprof_leaks_write(&(struct mprof_leaks_report){t->profile, t->mem, leaks, 8, page}, &j);
+	mprof_leaks_write(
+		&(struct mprof_leaks_report){t->profile, mprof_profile_nodes(t->profile, &n), t->mem, leaks, 8, page},
+		&j);
 	mprof_json_close(&j, '}');
 	mprof_leaks_free(leaks);
 }
@@ -179,7 +204,8 @@ static void test_deep_stack(void)
 	made_finish(&m);
 	d = made_read(&m, p, NULL);
 	leaks = mprof_leaks_new(p, d, MADE_START, MADE_START + 8);
-	walk = mprof_leaks_stack(&(struct mprof_leaks_report){p, d, leaks, 8, false}, mprof_leaks_list(leaks, &n));
+	walk = mprof_leaks_stack(&(struct mprof_leaks_report){p, mprof_profile_nodes(p, &n), d, leaks, 8, false},
+				 mprof_leaks_list(leaks, &n));
 	CHECK(mprof_stack_next(&walk, &frame));
 	CHECK(!frame.file && frame.function_bytes == 4 && memcmp(frame.function, "$320", 4) == 0);
 	while (++frames && mprof_stack_next(&walk, &frame))
@@ -240,6 +266,7 @@ static void test_tiny_rate(void)
 int main(void)
 {
 	CHECK_RUN(test_hotspots);
+	CHECK_RUN(test_wrapped);
 	CHECK_RUN(test_leaks);
 	CHECK_RUN(test_deep_stack);
 	CHECK_RUN(test_diff);

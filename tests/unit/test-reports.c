@@ -188,12 +188,15 @@ static enum mprof_status write_hotspots(struct trial *t)
 
 static enum mprof_status write_leaks(struct trial *t)
 {
+	uint32_t n;
 	struct mprof_leaks *leaks = mprof_leaks_new(t->profile, t->mem, MADE_START, MADE_START + 8);
 
-	if (leaks)
-		mprof_leaks_write(&(struct mprof_leaks_report){t->profile, t->mem, leaks, 8, true}, &t->json);
+	const struct mprof_profile_node *nodes = mprof_profile_nodes(t->profile, &n);
+
+	if (leaks && nodes)
+		mprof_leaks_write(&(struct mprof_leaks_report){t->profile, nodes, t->mem, leaks, 8, true}, &t->json);
 	mprof_leaks_free(leaks);
-	return leaks ? MPROF_OK : MPROF_NOMEM;
+	return leaks && nodes ? MPROF_OK : MPROF_NOMEM;
 }
 
 static enum mprof_status write_profile_diff(struct trial *t)

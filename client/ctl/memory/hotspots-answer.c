@@ -79,7 +79,7 @@ static int show(const struct mprof_hotspots_report *r, const char *what)
 	for (uint32_t i = 0; i < totals.functions && i < SHOWN_MAX; i++) {
 		self = (double)list[i].self * mprof_mem_scale(r->mem);
 		printf("%10s +-%2.0f%% %5.1f%%  ", amount(r, list[i].self, bytes),
-		       100 * (1 / sqrt((double)list[i].self)), 100 * self / all);
+		       100 * (1 / sqrt((double)list[i].self)), all > 0 ? 100 * self / all : 0);
 		put_place(r, &list[i]);
 		printf("\n");
 		put_callers(r, &totals, &list[i]);

@@ -1,5 +1,5 @@
 /*
- * `mprofctl mem leaks`: list what was allocated after the run's beginning and never freed, and who holds what lives.
+ * `mprofctl mem leaks`: list what was allocated after the run's beginning and lives at the end, and who holds what lives.
  *
  * The times at which the live objects were allocated tell how sure a leak is. Without a leak, live
  * objects are of two kinds. The program made some at its beginning, to keep them; and the garbage
@@ -80,7 +80,8 @@ static void put_holders(const struct mprof_leaks_report *r, uint64_t live)
 	for (uint32_t i = 0; i < n; i++) {
 		struct mprof_stack_walk walk = mprof_leaks_stack(r, holders[i]);
 
-		printf("%s%.1f %% by ", i ? ", " : "held: ", 100 * ((double)holders[i]->live / (double)live));
+		printf("%s%.1f %% by ",
+		       i ? ", " : "held: ", 100 * (live ? (double)holders[i]->live / (double)live : 0));
 		if (!put_frame(&walk, ""))
 			printf("(no stack)");
 	}
@@ -99,8 +100,11 @@ static int show(const struct mprof_leaks_report *r)
 		leaks += list[i].sureness != MPROF_LEAK_NONE;
 	bytes_text(mem_load_whole((double)samples * mprof_mem_scale(r->mem)), live, sizeof(live));
 	printf("%s live at the end, estimated from %" PRIu64 " samples; ", live, samples);
-	if (!leaks)
-		printf("no place of allocation shows growth between the run's first and last eighth\n");
+	if (!samples)
+		printf("without a sample no leak can be seen\n");
+	else if (!leaks)
+		printf("no place of allocation left enough of them between the run's first and last eighth to tell a "
+		       "leak\n");
 	else
 		printf("%" PRIu32 " places of allocation may leak\n", leaks);
 	put_holders(r, samples);
@@ -116,16 +120,18 @@ static int show(const struct mprof_leaks_report *r)
 
 static int print(const struct mem_load *l, bool json, const struct mem_answer *a)
 {
+	uint32_t n;
 	CLEANUP(mprof_leaks_freep)
 	struct mprof_leaks *leaks = mprof_leaks_new(l->profile, l->in.decoder, l->start_us, l->whole.last_us);
 	const struct mprof_leaks_report r = {.profile = l->profile,
+					     .nodes = mprof_profile_nodes(l->profile, &n),
 					     .mem = l->in.decoder,
 					     .leaks = leaks,
-					     .length_us = l->whole.last_us - l->start_us};
+					     .length_us = mem_load_length(l)};
 	struct mprof_json j = answer_output(NULL);
 
 	(void)a;
-	if (!leaks)
+	if (!leaks || !r.nodes)
 		return say_memory();
 	if (!json)
 		return show(&r);

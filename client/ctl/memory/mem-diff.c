@@ -69,7 +69,7 @@ static int show(const struct mprof_profile_diff *d)
 
 static struct mprof_profile_run run_of(const struct mem_load *l)
 {
-	return (struct mprof_profile_run){l->profile, l->in.decoder, l->whole.last_us - l->start_us};
+	return (struct mprof_profile_run){l->profile, l->in.decoder, mem_load_length(l)};
 }
 
 static int print(const struct mem_load *a, const struct mem_load *b, bool json)

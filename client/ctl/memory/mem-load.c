@@ -233,7 +233,7 @@ static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 	if (!l->profile)
 		return say_memory();
 	if (l->line)
-		mprof_profile_timeline(l->profile, l->start_us, l->whole.last_us - l->start_us, l->line, l->line_n);
+		mprof_profile_timeline(l->profile, l->start_us, mem_load_length(l), l->line, l->line_n);
 	/*
 	 * Decode stacks even if they are not needed: only the first reading reports damage, and
 	 * this one may be the first.
@@ -286,7 +286,8 @@ int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool
 		 * the file is not the order of time, which the peak and the end depend on.
 		 */
 		r = run_profile(l, tree && !f->given && !line, true, seed);
-		l->whole = *mprof_profile_sums(l->profile);
+		if (is_read(r))
+			l->whole = *mprof_profile_sums(l->profile);
 	}
 	if (is_read(r) && f->given)
 		r = run_selection(l, f, seed);
@@ -302,6 +303,11 @@ void mem_load_deinit(struct mem_load *l)
 	l->profile = mprof_profile_free(l->profile);
 	l->selection = mprof_selection_free(l->selection);
 	mem_input_close(&l->in);
+}
+
+uint64_t mem_load_length(const struct mem_load *l)
+{
+	return l->whole.last_us > l->start_us ? l->whole.last_us - l->start_us : 0;
 }
 
 uint64_t mem_load_whole(double amount)

@@ -126,7 +126,7 @@ static int put_types(struct pprof_writer *w)
 	piece.period_type = &period;
 	piece.period = (int64_t)mem_load_whole(mprof_mem_scale(l->in.decoder));
 	piece.time_nanos = (int64_t)(l->start_us * 1000);
-	piece.duration_nanos = (int64_t)((l->whole.last_us - l->start_us) * 1000);
+	piece.duration_nanos = (int64_t)(mem_load_length(l) * 1000);
 	piece.default_sample_type = OWN_ALLOCATED;
 	return put(w, &piece);
 }

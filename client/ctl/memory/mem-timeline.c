@@ -20,7 +20,7 @@
 /* Return the time of point I of the timeline, in nanoseconds since the start of the profile. */
 static uint64_t point_ns(const struct mem_load *l, uint32_t i)
 {
-	return (uint64_t)((double)(l->whole.last_us - l->start_us) * 1000 * (i + 1) / l->line_n + 0.5);
+	return (uint64_t)((double)mem_load_length(l) * 1000 * (i + 1) / l->line_n + 0.5);
 }
 
 static json_t *timeline_json(const struct mem_load *l)

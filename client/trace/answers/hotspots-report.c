@@ -43,7 +43,7 @@ struct mprof_hotspots_totals mprof_hotspots_totals(const struct mprof_hotspots_r
 		t.samples = s->peak;
 		t.objects = s->peak_objects;
 	}
-	if (s->peak && info)
+	if (s->peak && info && s->peak_us > info->start_us)
 		t.peak_us = s->peak_us - info->start_us;
 	list = mprof_hotspots_list(r->hotspots, &n);
 	while (t.functions < n && list[t.functions].self)
@@ -89,7 +89,7 @@ static void put_caller(const struct written *w, struct mprof_json *j, const stru
 		put_function(w, j, &w->list[caller->caller]);
 	}
 	put_amount(w, j, "samples", "samples_bytes", caller->samples);
-	mprof_json_real(j, "share", (double)caller->samples / (double)w->list[caller->caller].total);
+	mprof_json_real(j, "share", memory_share(caller->samples, w->list[caller->caller].total));
 	mprof_json_boolean(j, "telling", mprof_hotspots_explains(w->report, &w->totals, caller));
 	mprof_json_close(j, '}');
 }
@@ -97,18 +97,20 @@ static void put_caller(const struct written *w, struct mprof_json *j, const stru
 /* Write the callers of SPOT that a page shows: more direct samples first, then more samples. */
 static void put_page_callers(const struct written *w, struct mprof_json *j, const struct mprof_hotspot *spot)
 {
-	const struct mprof_hotspot_caller *best[MPROF_HOTSPOTS_CALLERS_PAGE], *list = w->callers + spot->first_caller;
+	const struct mprof_hotspot_caller *best[MPROF_HOTSPOTS_CALLERS_PAGE];
 	uint32_t n = 0, at;
 
 	for (uint32_t i = 0; i < spot->n_callers; i++) {
-		if (list[i].caller >= w->listed)
+		const struct mprof_hotspot_caller *caller = &w->callers[spot->first_caller + i];
+
+		if (caller->caller >= w->listed)
 			continue;
 		/* The callers come by samples, so only more direct samples give an earlier place. */
-		for (at = n; at && best[at - 1]->direct < list[i].direct; at--)
+		for (at = n; at && best[at - 1]->direct < caller->direct; at--)
 			if (at < MPROF_HOTSPOTS_CALLERS_PAGE)
 				best[at] = best[at - 1];
 		if (at < MPROF_HOTSPOTS_CALLERS_PAGE)
-			best[at] = &list[i];
+			best[at] = caller;
 		n += n < MPROF_HOTSPOTS_CALLERS_PAGE;
 	}
 	for (uint32_t i = 0; i < n; i++)

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,9 +130,15 @@ static size_t real_text(double value, char *digits)
 void mprof_json_real(struct mprof_json *j, const char *key, double value)
 {
 	char digits[40];
-	size_t n = real_text(value, digits), at = strcspn(digits, "e");
+	size_t n, at;
 
 	begin(j, key);
+	if (!isfinite(value)) {
+		put(j, "null", 4);
+		return;
+	}
+	n = real_text(value, digits);
+	at = strcspn(digits, "e");
 	put(j, digits, at);
 	if (at == n) {
 		if (!strchr(digits, '.'))

@@ -12,11 +12,6 @@ static const char *const surenesses[] = {
 	[MPROF_LEAK_SURE] = "sure",
 };
 
-static double share(uint64_t part, uint64_t all)
-{
-	return all ? (double)part / (double)all : 0.0;
-}
-
 struct mprof_leaks_entry mprof_leaks_ask(const struct mprof_leaks_report *r, const struct mprof_leak *leak)
 {
 	double scale = mprof_mem_scale(r->mem), growth = (double)leak->growth * scale;
@@ -30,7 +25,7 @@ struct mprof_leaks_entry mprof_leaks_ask(const struct mprof_leaks_report *r, con
 		.bytes_per_s = growth / seconds,
 		.error = leak->growth ? 1 / sqrt((double)leak->growth) : 1.0,
 		.allocated_growth_bytes = (double)leak->allocated_growth * scale,
-		.stack_share = share(leak->at_node, leak->live),
+		.stack_share = memory_share(leak->at_node, leak->live),
 	};
 }
 
@@ -52,11 +47,9 @@ uint32_t mprof_leaks_holders(const struct mprof_leaks_report *r, const struct mp
 
 struct mprof_stack_walk mprof_leaks_stack(const struct mprof_leaks_report *r, const struct mprof_leak *leak)
 {
-	uint32_t n;
-
 	return (struct mprof_stack_walk){
 		.mem = r->mem,
-		.nodes = mprof_profile_nodes(r->profile, &n),
+		.nodes = r->nodes,
 		.node = leak->node,
 		.most = r->page ? MPROF_LEAKS_PAGE_FRAMES : MPROF_LEAKS_FRAMES,
 	};
@@ -111,7 +104,7 @@ static void put_holders(const struct mprof_leaks_report *r, struct mprof_json *j
 	for (uint32_t i = 0; i < n; i++) {
 		mprof_json_open(j, NULL, '{');
 		mprof_json_real(j, "live_bytes", mprof_leaks_ask(r, holders[i]).live_bytes);
-		mprof_json_real(j, "share", share(holders[i]->live, live));
+		mprof_json_real(j, "share", memory_share(holders[i]->live, live));
 		put_stack(r, j, holders[i]);
 		mprof_json_close(j, '}');
 	}

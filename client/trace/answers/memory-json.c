@@ -9,6 +9,11 @@ void memory_put_function(struct mprof_json *j, const struct mprof_frame *frame)
 		mprof_json_null(j, "file");
 }
 
+double memory_share(uint64_t part, uint64_t all)
+{
+	return all ? (double)part / (double)all : 0.0;
+}
+
 void memory_put_count(struct mprof_json *j, const char *key, uint64_t n)
 {
 	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);

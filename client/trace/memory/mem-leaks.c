@@ -123,6 +123,8 @@ static int leak_compare(const void *a, const void *b)
 {
 	const struct mprof_leak *x = a, *y = b;
 
+	if ((x->sureness == MPROF_LEAK_NONE) != (y->sureness == MPROF_LEAK_NONE))
+		return x->sureness == MPROF_LEAK_NONE ? 1 : -1;
 	if (growth_of(x) != growth_of(y))
 		return growth_of(x) > growth_of(y) ? -1 : 1;
 	if (x->live != y->live)

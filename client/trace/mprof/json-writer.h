@@ -75,7 +75,7 @@ MPROF_API void mprof_json_open_named(struct mprof_json *j, const char *of, const
 MPROF_API void mprof_json_null(struct mprof_json *j, const char *key);
 MPROF_API void mprof_json_boolean(struct mprof_json *j, const char *key, bool value);
 MPROF_API void mprof_json_number(struct mprof_json *j, const char *key, int64_t value);
-/* Write VALUE, which is finite, with all its digits. */
+/* Write VALUE with all its digits; null if it is not finite, for which JSON has no number. */
 MPROF_API void mprof_json_real(struct mprof_json *j, const char *key, double value);
 /* Write the N bytes at TEXT as a string. */
 MPROF_API void mprof_json_text(struct mprof_json *j, const char *key, const char *text, size_t n);

@@ -351,15 +351,21 @@ char *wasm_leaks(const struct scan *s)
 	struct mprof_profile *profile = scan_profile(s);
 	uint64_t start = scan_start(s), last = mprof_profile_sums(profile)->last_us;
 	struct mprof_leaks *leaks = mprof_leaks_new(profile, scan_decoder(s), start, last);
-	const struct mprof_leaks_report r = {profile, scan_decoder(s), leaks, last > start ? last - start : 0, true};
+	uint32_t n;
+	const struct mprof_leaks_report r = {.profile = profile,
+					     .nodes = mprof_profile_nodes(profile, &n),
+					     .mem = scan_decoder(s),
+					     .leaks = leaks,
+					     .length_us = last > start ? last - start : 0,
+					     .page = true};
 	struct growing text = {0};
 	struct mprof_json j = {.put = put, .context = &text, .shown = true};
 
-	if (!leaks)
-		return NULL;
-	mprof_json_open(&j, NULL, '{');
-	mprof_leaks_write(&r, &j);
-	mprof_json_close(&j, '}');
+	if (leaks && r.nodes) {
+		mprof_json_open(&j, NULL, '{');
+		mprof_leaks_write(&r, &j);
+		mprof_json_close(&j, '}');
+	}
 	mprof_leaks_free(leaks);
-	return taken(&text, MPROF_OK);
+	return leaks && r.nodes ? taken(&text, MPROF_OK) : NULL;
 }

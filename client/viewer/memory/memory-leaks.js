@@ -8,7 +8,7 @@ const ROWS = 100;
 const WIDE = 120;
 const TALL = 22;
 
-/** Return a small drawing of PARTS, the live bytes at equal distances of time. */
+/** Return a small drawing of PARTS: how much of what lives at the end each eighth of the recording allocated, in bytes. */
 function drawing(parts) {
 	const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
 	const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -23,7 +23,7 @@ function drawing(parts) {
 	svg.setAttribute("role", "img");
 	svg.setAttribute(
 		"aria-label",
-		parts.length ? `from ${amount(parts[0])} to ${amount(parts[parts.length - 1])}` : "nothing",
+		`${amount(parts[0])} of the first eighth, ${amount(parts[parts.length - 1])} of the last`,
 	);
 	path.setAttribute("d", points.length ? `M${points.join("L")}` : "");
 	svg.append(path);
@@ -59,13 +59,20 @@ export class Leaks {
 						{},
 						head("Allocated at", "", ""),
 						head("Lives at the end", ""),
-						head("Growth", "From the first part of the recording to its end"),
+						head(
+							"Growth",
+							"Lives at the end, and was allocated between the first and the last eighth of the recording",
+						),
 						head(
 							"A leak?",
-							"The number of parts of the recording in which it grew, and the verdict from that and its samples",
+							"The number of the first eighths of the recording of which something is left, and the verdict from that and its samples",
 						),
-						head("Over time", "", "mem-lesser"),
-						head("Error", "", "mem-number mem-lesser"),
+						head(
+							"Over time",
+							"Lives at the end, by the eighth of the recording that allocated it",
+							"mem-lesser",
+						),
+						head("Error", "The error of the number of what lives at the end", "mem-number mem-lesser"),
 					),
 				),
 				this.body,
@@ -75,8 +82,8 @@ export class Leaks {
 	}
 
 	/** Show the answer of heap.leaks(). */
-	show({leaks, live_bytes: bytes}) {
-		Object.assign(this, {leaks, bytes});
+	show({leaks, live, live_bytes: bytes}) {
+		Object.assign(this, {leaks, live, bytes});
 		this.fill();
 	}
 
@@ -90,13 +97,16 @@ export class Leaks {
 
 		this.about.textContent = leaks.length
 			? "Memory that is live at the end of the recording and was made after its beginning, by allocating stack, the largest growth first. Filters and moments do not apply here."
-			: "No place of allocation shows growth between the beginning and the end.";
+			: this.live
+				? "No place of allocation left enough samples between the first and the last eighth of the recording to tell a leak."
+				: "Without a sample no leak can be seen.";
 		this.body.replaceChildren(...leaks.slice(0, this.limit).map((it) => this.row(it)));
 		this.more.hidden = leaks.length <= this.limit;
 		this.more.textContent = `Show more of the ${count(leaks.length, "place")}`;
 	}
 
-	row({stack, live_bytes: live, growth_bytes: growth, steady, sure, parts}) {
+	row({stack, live_bytes: live, growth_bytes, allocated_growth_bytes, steady, sure, parts}) {
+		const growth = growth_bytes || allocated_growth_bytes;
 		/* On a narrow page a line may end between two TEXTS only. */
 		const number = (texts, more = "") =>
 			make(
@@ -127,7 +137,7 @@ export class Leaks {
 			),
 			number([amount(live), `(${share(live, this.bytes)})`]),
 			number([`${growth > 0 ? "+" : ""}${amount(growth)}`]),
-			number([`${steady} of ${parts.length},`, sure]),
+			number([`${steady} of ${parts.length - 1},`, sure]),
 			make("td", {className: "mem-lesser"}, drawing(Array.from(parts))),
 			number([this.hooks.error(live)], " mem-lesser"),
 		);

@@ -92,10 +92,13 @@ export class Wasm {
 	 * JSON.parse().
 	 */
 	answer(at, reviver) {
-		const text = this.cString(need(at >>> 0));
+		const text = need(at >>> 0);
 
-		this.c.free(at);
-		return JSON.parse(text, reviver);
+		try {
+			return JSON.parse(this.cString(text), reviver);
+		} finally {
+			this.c.free(at);
+		}
 	}
 
 	/**
