@@ -666,24 +666,6 @@ static int tidy(struct enforcement *e)
 
 /* ---- captures that the reader has not looked at ---------------------------------------------- */
 
-/* Find the oldest capture of the kind `unread` above *CAPTURE that nobody has changed, and that the reader had time for. */
-static int next_unread(const struct enforcement *e, int64_t *capture, bool *is_none)
-{
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = guest_statement(e, STATEMENT_GUEST_UNREAD, STATEMENT_ALL_UNREAD, &s);
-
-	if (!s)
-		return r;
-	sqlite3_bind_int64(s, 2, *capture);
-	sqlite3_bind_int64(s, 3, (int64_t)age_before(&e->w->age, READING_NS));
-	r = statement_step(&e->w->store.statements, s);
-	*is_none = r != STATEMENT_ROW;
-	if (r != STATEMENT_ROW)
-		return r;
-	*capture = sqlite3_column_int64(s, 0);
-	return 0;
-}
-
 /*
  * While the limit of bytes is exceeded, delete the oldest captures of the kind `unread`, up to LIMIT packets. Most of them are no
  * crashes, and none pushes a crash out. The youngest stay for READING_NS: else no guest would be judged while another one fills
@@ -692,13 +674,17 @@ static int next_unread(const struct enforcement *e, int64_t *capture, bool *is_n
  */
 static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
 {
-	const struct bad_place search = search_of(e, BAD_PLACE_UNREAD);
+	/* The reader had time for the others. */
+	const struct unread_search search = {.which = e->name ? STATEMENT_GUEST_UNREAD : STATEMENT_ALL_UNREAD,
+					     .guest = e->name,
+					     .before_age = (int64_t)age_before(&e->w->age, READING_NS)};
+	const struct bad_place place = search_of(e, BAD_PLACE_UNREAD);
 	int64_t capture = 0;
 	bool is_none = true, is_some = false;
 
-	for (unsigned left = limit; left && e->held > e->bytes && !is_passed(e, search);) {
+	for (unsigned left = limit; left && e->held > e->bytes && !is_passed(e, place);) {
 		const unsigned before = left;
-		int r = next_unread(e, &capture, &is_none);
+		int r = unread_next(e->w, &search, &capture, &is_none);
 
 		if (r != 0)
 			return r;

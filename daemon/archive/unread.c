@@ -80,6 +80,68 @@ static int find(struct archive_writer *w, int64_t capture, struct unread *u)
 	return r ? r : check(w, "runs", u->run);
 }
 
+/* Log once that CAPTURE cannot be decided on, if R says that SQLite failed at it. Return R. */
+static int tell(struct archive_writer *w, int64_t capture, int r)
+{
+	if (r != -EBADMSG || capture <= w->unread_told)
+		return r;
+	w->unread_told = capture;
+	log_write_limited(&w->failure_lines, LOG_LEVEL_ERROR, NULL,
+			  "A capture of the kind unread cannot be decided on, because the archive's file is damaged; "
+			  "mprofd --fsck saves what is whole: capture=%lld",
+			  (long long)capture);
+	return r;
+}
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
+/* Find the first capture of SEARCH from FIRST to LAST in one statement, which fails at a row that cannot be read. */
+static int first_between(struct archive_writer *w, const struct unread_search *search, int64_t first, int64_t last,
+			 int64_t *capture, bool *is_none)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, search->which, VALUES(0, first, last, search->before_age), &s);
+
+	if (!s)
+		return r;
+	if (search->guest)
+		statement_bind_text(s, 1, search->guest);
+	r = statement_step(&w->store.statements, s);
+	*is_none = r != STATEMENT_ROW;
+	if (*is_none)
+		return r;
+	*capture = sqlite3_column_int64(s, 0);
+	return 0;
+}
+
+/* Find the first capture of SEARCH from FIRST on whose rows can be read. The index alone names all of this kind. */
+static int first_readable(struct archive_writer *w, const struct unread_search *search, int64_t first, int64_t *capture,
+			  bool *is_none)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, STATEMENT_UNREAD_IDS, VALUES(first), &s);
+
+	*is_none = true;
+	while (s && *is_none && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
+		const int64_t id = sqlite3_column_int64(s, 0);
+
+		r = tell(w, id, first_between(w, search, id, id, capture, is_none));
+		if (r != 0 && r != -EBADMSG)
+			return r;
+	}
+	return r == STATEMENT_ROW || !*is_none ? 0 : r;
+}
+
+int unread_next(struct archive_writer *w, const struct unread_search *search, int64_t *capture, bool *is_none)
+{
+	int r = 0;
+
+	*is_none = true;
+	if (*capture < INT64_MAX)
+		r = first_between(w, search, *capture + 1, INT64_MAX, capture, is_none);
+	return r == -EBADMSG ? first_readable(w, search, *capture + 1, capture, is_none) : r;
+}
+
 /* ---- what becomes of it ---------------------------------------------------------------------- */
 
 /* Give the capture of U the kind KIND. It is complete, and is sent now if captures are. */
@@ -209,19 +271,6 @@ static int decide(struct archive_writer *w, struct unread *u, bool crashed)
 	return writer_leave(w, is_mine, r);
 }
 
-/* Log once that CAPTURE cannot be decided on, if R says that SQLite failed at it. Return R. */
-static int tell(struct archive_writer *w, int64_t capture, int r)
-{
-	if (r != -EBADMSG || capture <= w->unread_told)
-		return r;
-	w->unread_told = capture;
-	log_error("A capture of the kind unread cannot be decided on, because the archive's file is damaged; mprofd "
-		  "--fsck "
-		  "saves what is whole: capture=%lld",
-		  (long long)capture);
-	return r;
-}
-
 int archive_writer_judge(struct archive_writer *w, int64_t capture, bool crashed)
 {
 	struct unread u;
@@ -249,25 +298,40 @@ int unread_make_room(struct archive_writer *w, int64_t capture, enum deletion_re
 	return tell(w, capture, r);
 }
 
+/* The search failed with R. Note it, if the index is damaged: it is tried again later (bad-places.h). Return R, or 0 if it is noted. */
+static int pass_search(struct archive_writer *w, const struct bad_place *search, int r)
+{
+	bool is_new;
+
+	if (r != -EBADMSG || !bad_places_note(&w->bad_places, search, NULL, &is_new))
+		return r;
+	w->damage.pieces += is_new;
+	w->damage.passed += is_new;
+	return 0;
+}
+
 int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, unsigned limit, int64_t *after,
 			       unsigned *dropped)
 {
+	const struct unread_search search = {.which = STATEMENT_UNREAD_OLD, .before_age = (int64_t)before_age};
+	const struct bad_place place = {.kind = BAD_PLACE_UNREAD};
+	int64_t capture = *after;
+
 	*dropped = 0;
-	for (unsigned i = 0; i < limit; i++) {
+	*after = 0;
+	for (unsigned i = 0; i < limit && !bad_places_has(&w->bad_places, &place); i++) {
 		struct unread u;
 		bool is_none;
-		int64_t capture;
-		int r = statement_number(&w->store.statements, STATEMENT_UNREAD_OLD,
-					 VALUES((int64_t)before_age, *after), &capture, &is_none);
+		int r = unread_next(w, &search, &capture, &is_none);
 
-		*after = r || is_none ? 0 : capture;
 		if (r != 0 || is_none)
-			return r;
+			return pass_search(w, &place, r);
 		r = find(w, capture, &u);
 		r = tell(w, capture, r ? r : decide(w, &u, false));
 		if (r != 0 && !unread_is_passed(r))
 			return r;
 		*dropped += r == 0 && !u.is_changed;
 	}
+	*after = capture;
 	return 0;
 }

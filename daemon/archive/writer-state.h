@@ -189,6 +189,17 @@ int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason re
 int unread_make_room(struct archive_writer *w, int64_t capture, enum deletion_reason reason, unsigned *left);
 /* Return whether the error R is of one capture of this kind alone, so that the next one is tried. */
 bool unread_is_passed(int r);
+/* A search for captures of this kind whose runs have ended, and that were taken before BEFORE_AGE. */
+struct unread_search {
+	enum writer_statement which; /* UNREAD_OLD, ALL_UNREAD, or GUEST_UNREAD of GUEST */
+	const char *guest;	     /* borrowed; NULL = all guests */
+	int64_t before_age;	     /* on the age clock, ns */
+};
+/*
+ * Find the oldest capture of SEARCH above *CAPTURE. A capture whose row, or that of its run, cannot be read is passed over, and told once. *IS_NONE:
+ * there is none, and *CAPTURE stays. Return 0, or an error: -EBADMSG if the index of these captures is damaged.
+ */
+int unread_next(struct archive_writer *w, const struct unread_search *search, int64_t *capture, bool *is_none);
 /*
  * Set *END to the last proven byte of a packet, and when it was copied (quota.c); zeroed if none is proven. A damaged
  * row tells the time that it has, right or wrong.

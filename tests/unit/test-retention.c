@@ -811,6 +811,80 @@ static void test_no_verdict(void)
 	fixture_deinit(&f);
 }
 
+/* Put a guest of run ID that has ended, with a capture of KIND of its CONTENT bytes. */
+static void put_captured(struct fixture *f, int64_t id, const char *name, const char *kind, uint64_t real)
+{
+	const struct archive_capture capture = {.id = id, .run = id, .kind = kind, .real = 5};
+	const struct archive_capture_stream range = {id, id, 0, 0, CONTENT, 0};
+
+	CHECK_EQ_INT(fixture_put(f, id, name, "ended", id), 0);
+	CHECK_EQ_INT(fixture_packet(f, id, 0, CONTENT, real), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/*
+ * The rows of some runs cannot be read. Their captures that wait for a verdict stay, and the log says it once of each, in few lines. Those of other runs
+ * are deleted by their age, and before crashes where a limit is exceeded.
+ */
+static void test_unread_runs(void)
+{
+	struct config config = {.keep_unread_ns = 1, .http_reader = true, .http_fleet = ""};
+	static struct catch c;
+	struct retention retention;
+	struct fixture f;
+	const char *log;
+	bool more = true;
+
+	if (!fixture_init(&f))
+		return;
+	put_unread(&f, 1, 1, 3);
+	put_idle(&f, 2, 1000);
+	put_unread(&f, 2000, 10, 30);
+	put_captured(&f, 2001, "db", "crash", 1000);
+	put_captured(&f, 2002, "db", ARCHIVE_UNREAD, 2000);
+	damage_page(&f, "runs", "leaf");
+	catch_begin(&c);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK_EQ_INT(archive_writer_enforce(f.w, i % 2 ? NULL : "db", CONTENT, 0, 64, &more), 0);
+	CHECK_EQ_UINT(lines_with(catch_end(&c), "cannot be decided on"), 3);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures WHERE id > 2000"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 2001"), 1);
+	retention_init(&retention, f.w, &config);
+	log = log_of(&retention, &c, 20);
+	CHECK(strstr(log, "captures=21.") != NULL);
+	CHECK_EQ_UINT(lines_with(log, "\n"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 4);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures WHERE id <= 3"), 3);
+	retention_deinit(&retention);
+	fixture_deinit(&f);
+}
+
+/* The index of the captures that wait for a verdict cannot be read: the log says so once. */
+static void test_unread_index(void)
+{
+	struct config config = {.keep_unread_ns = 1, .http_reader = true, .http_fleet = ""};
+	static struct catch c;
+	struct retention retention;
+	struct fixture f;
+	const char *log;
+
+	if (!fixture_init(&f))
+		return;
+	put_unread(&f, 1, 1, 3);
+	retention_init(&retention, f.w, &config);
+	damage_page(&f, "captures_unread", "leaf");
+	log = log_of(&retention, &c, 20);
+	CHECK_EQ_UINT(lines_with(log, "\n"), 1);
+	CHECK_EQ_UINT(lines_with(log, "place=unread id=0 "), 1);
+	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 3);
+	retention_deinit(&retention);
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	char probe[] = "/tmp/mprof-test-XXXXXX";
@@ -824,6 +898,8 @@ int main(void)
 	CHECK_RUN(test_nameless_capture);
 	CHECK_RUN(test_damaged_list);
 	CHECK_RUN(test_no_verdict);
+	CHECK_RUN(test_unread_runs);
+	CHECK_RUN(test_unread_index);
 	may = mkdtemp(probe) && fixture_mount(probe);
 
 	if (may)
