@@ -200,6 +200,37 @@ class Story(unittest.TestCase):
             self.assertEqual(out.splitlines()[-1], "no difference is in the traces; the two may differ in the missing packets")
             self.assertIsNone(ask(path, path)["alike"])
 
+    def packet(self, count, *events):
+        """Return the packet COUNT with EVENTS, (time, id, bytes)."""
+        body = b"".join(at.to_bytes(8, "little") + bytes([what]) + rest for at, what, rest in events)
+        size = ((30 + len(body)) * 8).to_bytes(4, "little")
+        return bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c") + size + count.to_bytes(2, "little") + size + body
+
+    def test_end_of_another_thread(self):
+        """A request that never ends is in the whole trace alone: the other one lacks the beginning. So the two may be of one run."""
+
+        def request(at, thread, *more):
+            who = thread.to_bytes(8, "little")
+            return (
+                (at, 0, bytes(8) + who + bytes([5])),
+                *((at, 5, who + text + bytes(1)) for text in (b"__should_resolve", b"request %d" % thread)),
+                *more,
+            )
+
+        first = self.packet(0, (5, 7, bytes(8)), *request(10, 1))
+        second = self.packet(1, *request(20, 2, (30, 2, bytes(8) + (2).to_bytes(8, "little"))), (900, 7, bytes(8)))
+        with tempfile.TemporaryDirectory() as work:
+            whole, hidden, one = f"{work}/whole", f"{work}/hidden", f"{work}/one"
+            for path, body in (whole, first + second), (hidden, second), (one, first + self.packet(1, (900, 7, bytes(8)))):
+                with open(path, "wb") as file:
+                    file.write(body)
+            for good, bad in (whole, hidden), (hidden, whole):
+                got = ask(good, bad)
+                self.assertTrue(got["outcomes"], got)
+                self.assertIsNone(got["alike"], got)
+            # A whole trace with a single request shows that the runs differ.
+            self.assertIs(ask(hidden, one)["alike"], False)
+
     def test_at_another_time(self):
         """Before the answer comes, the good run waits, too. A difference in later threads does not
         count for earlier ones."""

@@ -303,6 +303,14 @@ MENDS = [
         "diff-none",
     ),
     (
+        "diff-end",
+        "`diff` of a trace that lacks its beginning compared the end of a thread with that of another one, and said that the runs differ.",
+        ANSWERS + "diff-coverage.c",
+        "if (!lacks_place(d, GOOD) && !lacks_place(d, BAD))\n\t\treturn true;",
+        "return true;",
+        "alike",
+    ),
+    (
         "diff-kind",
         "`diff` said that a thread did nothing more, of a recorder that does not write what it did.",
         ANSWERS + "diff-coverage.c",

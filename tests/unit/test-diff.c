@@ -1010,6 +1010,52 @@ static void test_proof(void)
 	}
 }
 
+/*
+ * An end that differs is a difference of the runs, if the two threads must be the same one: the run with a hole may have more
+ * threads of the kind there.
+ */
+static void test_proof_by_end(void)
+{
+	static const struct line ends[] = {CREATES(10, 0, 1, Task), MARKS(10, 1), SAYS(11, 1, "request 1"),
+					   DOES(20, fulfills, 0, 1)};
+	static const struct line waits[] = {
+		CREATES(10, 0, 1, Task),
+		MARKS(10, 1),
+		SAYS(11, 1, "request 1"),
+		DOES(20, switch, 0, 0)
+	};
+	static const struct line both[] = {CREATES(10, 0, 1, Task),  MARKS(10, 1),
+					   SAYS(11, 1, "request 1"), CREATES(12, 0, 2, Task),
+					   SAYS(13, 2, "request 2"), DOES(20, fulfills, 0, 2)};
+	static const struct line none[] = {SAYS(10, 7, "old")};
+	static const struct {
+		const struct line *lines;
+		size_t n;
+		bool lacks;
+		const struct line *other;
+		size_t n_other;
+		bool other_lacks;
+		uint32_t differs;
+	} cases[] = {
+		{ends, 4, false, waits, 4, false, 1},
+		{ends, 4, true, waits, 4, false, 1},
+		{ends, 4, false, waits, 4, true, 1},
+		{ends, 4, true, waits, 4, true, 0}, /* each may have one more before its beginning */
+		{ends, 4, true, both, 6, false, 0}, /* this is the second thread of the other run */
+		{both, 6, false, ends, 4, true, 0},
+		{none, 1, true, waits, 4, false, 0}, /* the thread of the other run may be before the beginning */
+	};
+	struct two t;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		two_make(&t, begun(cases[i].lines, cases[i].n, cases[i].lacks),
+			 begun(cases[i].other, cases[i].n_other, cases[i].other_lacks), NULL);
+		CHECK(t.v->n_outcomes > 0);
+		CHECK_EQ_UINT(t.v->differs, cases[i].differs);
+		two_deinit(&t);
+	}
+}
+
 /* The beginning of a ring cannot hide a step behind one that it has; a gap behind that can. */
 static void test_nothing_more(void)
 {
@@ -1062,6 +1108,7 @@ int main(void)
 	CHECK_RUN(test_holes);
 	CHECK_RUN(test_beginnings);
 	CHECK_RUN(test_proof);
+	CHECK_RUN(test_proof_by_end);
 	CHECK_RUN(test_nothing_more);
 	CHECK_RUN(test_without_memory);
 	CHECK_RUN(test_align);

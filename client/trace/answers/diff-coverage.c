@@ -238,12 +238,50 @@ static void find_lone_counter(struct mprof_diff *d, int side)
 	}
 }
 
+/* Return whether the run SIDE can lack a place of a ring, and so threads. */
+static bool lacks_place(const struct mprof_diff *d, int side)
+{
+	const struct mprof_coverage *c = side == GOOD ? &d->view.good_coverage : &d->view.bad_coverage;
+
+	return c->hole != MPROF_HOLE_NONE && !is_of_kinds(c);
+}
+
+/* Return whether THREAD, or MPROF_NONE, is the only one of its kind in the run S. */
+static bool is_only(const struct diff_side *s, uint32_t thread)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; thread != MPROF_NONE && i < s->view->n_threads && n < 2; i++)
+		n += kind_of(s, i) == kind_of(s, thread);
+	return n == 1;
+}
+
+/*
+ * Return whether the runs differ by the outcome O. A run that lacks a part of a ring may have other threads of the kind there, so a
+ * thread that it shows is the counterpart only if the other run lacks nothing and has one thread of the kind.
+ */
+static bool is_proof(const struct mprof_diff *d, const struct mprof_diff_outcome *o)
+{
+	int side = lacks_place(d, BAD);
+	uint32_t thread = side == GOOD ? o->good : o->bad, other = side == GOOD ? o->bad : o->good;
+	const struct diff_side *s = &d->side[side];
+
+	if (o->coverage.hole != MPROF_HOLE_NONE)
+		return false;
+	if (!lacks_place(d, GOOD) && !lacks_place(d, BAD))
+		return true;
+	return !lacks_place(d, !side) && thread != MPROF_NONE && is_known(s, thread) &&
+	       is_only(&d->side[!side], other) && kind_of(s, thread) == kind_of(&d->side[!side], other);
+}
+
 bool diff_proof(struct mprof_diff *d)
 {
-	for (int side = GOOD; side <= BAD; side++) {
-		const struct mprof_coverage *c = coverage_of(d, side);
+	const struct mprof_diff_outcome *outcomes = d->outcomes.items;
 
-		if (c->hole == MPROF_HOLE_NONE || is_of_kinds(c) || coverage_of(d, !side)->hole != MPROF_HOLE_NONE)
+	for (uint32_t i = 0; i < d->outcomes.n && !d->view.differs; i++)
+		d->view.differs = is_proof(d, &outcomes[i]);
+	for (int side = GOOD; side <= BAD; side++) {
+		if (!lacks_place(d, side) || coverage_of(d, !side)->hole != MPROF_HOLE_NONE)
 			continue;
 		find_lone_counter(d, side);
 		if (!find_lone_thread(d, side))

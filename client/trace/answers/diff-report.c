@@ -359,21 +359,12 @@ static void put_left_out(const struct writing *w)
 	mprof_json_close(w->j, '}');
 }
 
-/* Return whether a thread ended differently, and no hole can hide that it did not. */
-static bool differ(const struct mprof_diff_view *v)
-{
-	for (uint32_t i = 0; i < v->n_outcomes; i++)
-		if (v->outcomes[i].coverage.hole == MPROF_HOLE_NONE)
-			return true;
-	return false;
-}
-
 static enum mprof_status put_head(const struct writing *w)
 {
 	const struct mprof_diff_view *v = w->v;
 	enum mprof_status good, bad;
 
-	if ((has_hole(w, GOOD) || has_hole(w, BAD)) && !v->differs && !differ(v))
+	if ((has_hole(w, GOOD) || has_hole(w, BAD)) && !v->differs)
 		mprof_json_null(w->j, "alike");
 	else
 		mprof_json_boolean(w->j, "alike", v->alike);

@@ -245,7 +245,10 @@ struct mprof_diff_view {
 	 * counters, whatever the times are; else 0
 	 */
 	uint32_t alike;
-	/* 1: a thread or a counter that one run has is not in the other one, and no hole can hide it there; else 0 */
+	/*
+	 * 1: the runs differ, whatever is in their holes: by an outcome, or by a thread or a counter that is in one of them
+	 * only; else 0
+	 */
 	uint32_t differs;
 	/* Times of the earliest and of the latest event of each run, ns; 0 without an event. */
 	uint64_t good_start;
