@@ -37,7 +37,7 @@ unsigned bad_places_count(const struct bad_places *b, enum bad_place_kind kind, 
 	return n;
 }
 
-static void tell(struct bad_places *b, const struct bad_place *place, const char *guest)
+void bad_places_tell(struct bad_places *b, const struct bad_place *place, const char *guest)
 {
 	static const char *const names[] = {
 		[BAD_PLACE_NONE] = "none", [BAD_PLACE_PACKET] = "packet",     [BAD_PLACE_STREAM] = "stream",
@@ -62,9 +62,9 @@ bool bad_places_note(struct bad_places *b, const struct bad_place *place, const 
 	*is_new = i == b->n;
 	if (place->kind == BAD_PLACE_NONE || (!*is_new && is_passed(b, i, now)))
 		return false;
-	/* A full list forgets a place that would be tried again anyway, but none that holds packets. */
+	/* A full list forgets a place that would be tried again anyway. */
 	if (i == BAD_PLACES_MOST)
-		for (i = 0; i < b->n && (b->entries[i].place.kind == BAD_PLACE_RANGES || is_passed(b, i, now)); i++)
+		for (i = 0; i < b->n && is_passed(b, i, now); i++)
 			;
 	if (i == BAD_PLACES_MOST)
 		return false;
@@ -72,14 +72,6 @@ bool bad_places_note(struct bad_places *b, const struct bad_place *place, const 
 	b->entries[i].place = *place;
 	b->entries[i].tries = *is_new ? 0 : b->entries[i].tries + (b->entries[i].tries < TRIES_MOST);
 	b->entries[i].failed_at = now;
-	tell(b, place, guest);
+	bad_places_tell(b, place, guest);
 	return true;
-}
-
-void bad_places_forget(struct bad_places *b, const struct bad_place *place)
-{
-	const size_t i = find(b, place);
-
-	if (i < b->n)
-		b->entries[i] = b->entries[--b->n];
 }

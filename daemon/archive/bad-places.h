@@ -21,7 +21,7 @@ enum bad_place_kind {
 	BAD_PLACE_STREAM,  /* the index entries of stream ID's packets, or its row */
 	BAD_PLACE_GAPS,	   /* the gaps of stream ID */
 	BAD_PLACE_CAPTURE, /* capture ID */
-	BAD_PLACE_RANGES,  /* the ranges of the pinned capture ID, as they are checked; SEQUENCE is its run */
+	BAD_PLACE_RANGES,  /* the ranges of the pinned capture ID, which is told alone: pinned.h has them */
 	BAD_PLACE_RUN,	   /* run ID */
 	BAD_PLACE_CAPTURES, /* the search for captures; ID is 0, or a stream of the guest whose captures are looked for */
 	BAD_PLACE_UNREAD,   /* the same for captures of the kind `unread` */
@@ -56,7 +56,7 @@ unsigned bad_places_count(const struct bad_places *b, enum bad_place_kind kind, 
  * for other places. Return false if PLACE cannot be passed over: it is none, is passed over already, or there are too many.
  */
 bool bad_places_note(struct bad_places *b, const struct bad_place *place, const char *guest, bool *is_new);
-/* Forget PLACE, which is whole again or is there no more. The last of the places takes its number. */
-void bad_places_forget(struct bad_places *b, const struct bad_place *place);
+/* Log PLACE, unless too many were logged just now. GUEST as above. */
+void bad_places_tell(struct bad_places *b, const struct bad_place *place, const char *guest);
 
 #endif

@@ -27,10 +27,9 @@
 
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
 /* A reading, and the verdict on it, mostly take a second; many guests that end at once wait for one another. */
-#define READING_NS	(60 * NS_PER_S)
-#define PINNED_CHECK_NS (600 * NS_PER_S)
-#define PASSES_MOST	16u /* places that a call passes over; the next call finds the others */
-#define PACKETS_MOST	8u  /* packets of a stream that are passed over; with one more it is the whole stream */
+#define READING_NS   (60 * NS_PER_S)
+#define PASSES_MOST  16u /* places that a call passes over; the next call finds the others */
+#define PACKETS_MOST 8u	 /* packets of a stream that are passed over; with one more it is the whole stream */
 #define STREAMS_MOST \
 	8u /* streams that are passed over; with one more the list is read row by row, which finds all whose rows are damaged */
 
@@ -61,6 +60,7 @@ struct enforcement {
 	int64_t capture; /* oldest capture that may be deleted; 0 = none */
 	int64_t capture_age;
 	bool has_checked;    /* the ranges of pinned captures were checked */
+	bool wants_check;    /* they must be before a packet is deleted */
 	struct bad_place at; /* the place to pass over if what is done now fails */
 };
 
@@ -431,87 +431,28 @@ static int find_heads(struct enforcement *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < e->n_heads && r == 0; i++)
+	for (size_t i = 0; i < e->n_heads && r == 0; i++) {
+		e->heads[i].is_held = pinned_holds(&e->w->pinned, e->heads[i].run);
 		r = find_head(e, &e->heads[i], INT64_MIN);
+	}
 	return r;
 }
 
-/* Return whether the ranges of pinned captures must be checked: each search for them reads all captures. */
+/* Return whether the ranges of pinned captures must be checked before a packet is deleted. If captures cannot be looked for, ranges hold as they are. */
 static bool is_due(const struct enforcement *e)
 {
-	return !e->has_checked && (!e->w->pinned_checked || clock_mono() - e->w->pinned_checked > PINNED_CHECK_NS);
+	const struct bad_place search = place_at(BAD_PLACE_PINNED, 0);
+
+	return !e->has_checked && pinned_is_due(&e->w->pinned) && !bad_places_has(&e->w->bad_places, &search);
 }
 
-/* Hold all packets of the runs of pinned captures whose ranges could not be checked. Nothing is read for that, so no damage ends it. */
-static void hold_runs(struct enforcement *e)
+/* Check the ranges of pinned captures, once in this call. */
+static int check_pinned(struct enforcement *e)
 {
-	const struct bad_places *b = &e->w->bad_places;
-
-	for (size_t i = 0; i < b->n; i++)
-		for (size_t k = 0; k < e->n_heads && b->entries[i].place.kind == BAD_PLACE_RANGES; k++)
-			e->heads[k].is_held |= e->heads[k].run == (int64_t)b->entries[i].place.sequence;
-}
-
-/* Forget the captures whose ranges could not be checked, and that are pinned no more. */
-static int forget_unpinned(struct enforcement *e)
-{
-	struct bad_places *b = &e->w->bad_places;
-	int r = 0;
-
-	for (size_t i = b->n; i-- > 0 && r == 0;) {
-		const struct bad_place place = b->entries[i].place;
-		bool is_none = false;
-		int64_t run;
-
-		if (place.kind == BAD_PLACE_RANGES)
-			r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_PINNED, VALUES(place.id), &run,
-					     &is_none);
-		if (r == 0 && is_none)
-			bad_places_forget(b, &place);
-	}
-	return r;
-}
-
-/* Check the ranges of pinned captures, which hold packets, before a packet is deleted. *CHANGED: the candidates may be others now. */
-static int check_ranges(struct enforcement *e, bool *changed)
-{
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&e->w->store.statements, STATEMENT_PINNED_CAPTURES, NO_VALUES, &s);
-
-	while (s && (r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
-		const struct bad_place place = {BAD_PLACE_RANGES, sqlite3_column_int64(s, 0), column_u64(s, 1)};
-		bool is_restored = false;
-
-		if (!is_passed(e, place)) {
-			r = list_check_ranges(e->w, place.id, &is_restored);
-			if (r != 0)
-				return r;
-			*changed |= is_restored;
-			/* The transaction of what was restored may yet fail. */
-			if (!is_restored)
-				bad_places_forget(&e->w->bad_places, &place);
-		}
-		e->at = search_of(e, BAD_PLACE_PINNED);
-	}
-	return r;
-}
-
-/* Call check_ranges() once in this call. If captures cannot be looked for, their ranges hold packets as they are. */
-static int check_pinned(struct enforcement *e, bool *changed)
-{
-	int r;
-
-	*changed = false;
 	e->has_checked = true;
-	if (is_passed(e, search_of(e, BAD_PLACE_PINNED)))
-		return 0;
-	r = check_ranges(e, changed);
-	if (r == 0)
-		r = forget_unpinned(e);
-	/* hold_runs() holds those that were passed over. */
-	if (r == 0 && !*changed)
-		e->w->pinned_checked = clock_mono();
-	return r;
+	/* In an open transaction it also fails at one capture, and remembers that. */
+	e->at = place_at(e->w->store.in_transaction ? BAD_PLACE_NONE : BAD_PLACE_PINNED, 0);
+	return pinned_check(e->w, e->name);
 }
 
 static int delete_capture(struct enforcement *e)
@@ -539,22 +480,21 @@ static int delete_capture(struct enforcement *e)
 
 /*
  * Delete the oldest candidate if a limit is exceeded. IS_DRY: do not delete. *MORE: a candidate was
- * deleted, or would have been.
+ * deleted, or would have been. If the ranges of pinned captures must be checked before, delete nothing, and set wants_check.
  */
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
 	struct head *h = oldest_head(e);
-	bool is_capture = e->capture && (!h || e->capture_age < h->age), is_changed = false;
+	bool is_capture = e->capture && (!h || e->capture_age < h->age);
 	int r;
 
 	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_age : h->age);
 	if (!*more || is_dry)
 		return 0;
-	if (!is_capture && is_due(e)) {
-		r = check_pinned(e, &is_changed);
-		if (r != 0 || is_changed)
-			return r ? r : find_heads(e);
-	}
+	/* A damaged range ends a transaction, so each is checked in one of its own. */
+	e->wants_check = !is_capture && is_due(e);
+	if (e->wants_check)
+		return 0;
 	if (!is_capture) {
 		r = delete_packet(e, h);
 		/* The capture may have lost its last packet, and be a candidate now. */
@@ -709,22 +649,17 @@ static int drop_unread(struct enforcement *e, unsigned limit, bool *more)
 
 static int enforce(struct enforcement *e, unsigned limit, bool *more)
 {
-	bool is_changed;
 	int r = 0;
 
 	*more = false;
 	if (e->before_age || (e->bytes && e->held > e->bytes)) {
-		if (is_due(e) && bad_places_count(&e->w->bad_places, BAD_PLACE_RANGES, 0))
-			r = check_pinned(e, &is_changed);
-		hold_runs(e);
-		if (r == 0)
-			r = find_heads(e);
+		r = find_heads(e);
 		if (r == 0)
 			r = find_capture(e);
 		*more = r == 0;
-		for (unsigned i = 0; i < limit && *more && r == 0; i++)
+		for (unsigned i = 0; i < limit && *more && r == 0 && !e->wants_check; i++)
 			r = delete_oldest(e, false, more);
-		if (r == 0 && *more)
+		if (r == 0 && *more && !e->wants_check)
 			r = delete_oldest(e, true, more);
 	}
 	return r ? r : tidy(e);
@@ -750,17 +685,27 @@ static int enforce_once(struct enforcement *e, unsigned limit, bool *more)
 	return r;
 }
 
-/* Enforce E, behind captures of the kind `unread`. */
+/* Enforce E, behind captures of the kind `unread`. Where the ranges of pinned captures must be checked first, do so, and begin anew. */
 static int try(struct enforcement *e, unsigned limit, bool *more)
 {
-	int r;
+	int r = 0;
 
 	e->has_checked = false;
-	*more = false;
-	r = list_streams(e);
-	if (r == 0 && e->bytes)
-		r = drop_unread(e, limit, more);
-	return r == 0 && !*more ? enforce_once(e, limit, more) : r;
+	/* Without a packet that may be deleted, nothing else would find that a run need not be held any more. */
+	if (e->w->pinned.n && is_due(e))
+		r = check_pinned(e);
+	do {
+		*more = e->wants_check = false;
+		if (r == 0)
+			r = list_streams(e);
+		if (r == 0 && e->bytes)
+			r = drop_unread(e, limit, more);
+		if (r == 0 && !*more)
+			r = enforce_once(e, limit, more);
+		if (r == 0 && e->wants_check)
+			r = check_pinned(e);
+	} while (r == 0 && e->wants_check);
+	return r;
 }
 
 /* After R, pass over the place where E is, and count it as damage. Return whether E may be tried again. */

@@ -23,7 +23,7 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 	sqlite3_bind_text(s, 8, capture->context, -1, SQLITE_STATIC);
 	r = statement_step(&w->store.statements, s);
 	if (capture->pinned)
-		w->pinned_checked = 0;
+		w->pinned.checked = 0;
 	if (r == 0 && !there)
 		r = list_begin(w, capture->id);
 	if (r == 0)
@@ -157,7 +157,7 @@ int archive_writer_change_capture(struct archive_writer *w, const struct archive
 	if (r == 0 && change->context)
 		w->wants_sync = true;
 	if (r == 0 && change->pinned >= 0)
-		w->pinned_checked = 0;
+		w->pinned.checked = 0;
 	return r;
 }
 

@@ -16,6 +16,7 @@
 #include "deletion.h"
 #include "log.h"
 #include "outbox.h"
+#include "pinned.h"
 #include "statement.h"
 #include "store.h"
 #include "usage.h"
@@ -49,7 +50,7 @@ struct archive_writer {
 	struct deletion_tally deletions;      /* committed, and not taken yet */
 	archive_send_call *send;	      /* see archive_writer_send(); NULL = the outbox is off */
 	const void *send_context;
-	uint64_t pinned_checked; /* CLOCK_MONOTONIC when the ranges of pinned captures were right, in ns; 0 = never */
+	struct pinned pinned;		/* no packet of these runs is deleted */
 	struct bad_places bad_places;	/* limits pass over them */
 	struct log_limit damage_lines;	/* of lines on rows and indexes that were damaged */
 	struct log_limit failure_lines; /* of lines on those that no check can mend */

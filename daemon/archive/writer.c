@@ -150,6 +150,7 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 	store_close(&w->store);
 	usage_deinit(&w->usage);
 	age_deinit(&w->age);
+	pinned_deinit(&w->pinned);
 	free(w->in);
 	free(w->out);
 	free(w->ends.bytes);

@@ -588,8 +588,7 @@ static void make_room(const struct fixture *f, unsigned n)
 
 static int pinned_searches(const struct fixture *f)
 {
-	return sqlite3_stmt_status(f->w->store.statements.prepared[STATEMENT_PINNED_CAPTURES], SQLITE_STMTSTATUS_RUN,
-				   0);
+	return sqlite3_stmt_status(f->w->store.statements.prepared[STATEMENT_PINNED_CAPTURE], SQLITE_STMTSTATUS_RUN, 0);
 }
 
 /*
@@ -620,7 +619,6 @@ static void test_damaged_pin(void)
 	CHECK_EQ_INT(fixture_put(&f, 3, "db", "ended", 3), 0);
 	CHECK_EQ_INT(fixture_packet(&f, 3, 1, CONTENT, 1000), 0);
 	searches = pinned_searches(&f);
-	f.w->bad_places.entries[0].failed_at -= BAD_PLACES_NS; /* until the next check it holds the packets */
 	make_room(&f, 3);
 	CHECK_EQ_INT(pinned_searches(&f), searches);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 1"), 4);
@@ -662,39 +660,27 @@ static void test_nameless_capture(void)
 /* The range of a pinned capture is mended: the next check, after ten minutes, finds it whole, and packets that it does not have are deleted. */
 static void test_mended_pin(void)
 {
-	struct bad_place ranges = {BAD_PLACE_RANGES, 1, 1};
 	struct fixture f;
-	bool is_new;
 
 	if (!fixture_init(&f))
 		return;
 	put_guest(&f, 1, "web", 5, true);
-	CHECK(bad_places_note(&f.w->bad_places, &ranges, NULL, &is_new));
+	f.w->pinned.list = malloc(sizeof(*f.w->pinned.list));
+	*f.w->pinned.list = (struct pinned_capture){.run = 1, .capture = 1};
+	f.w->pinned.n = f.w->pinned.room = 1;
+	f.w->pinned.checked = clock_mono();
 	make_room(&f, 2);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 4);
-	f.w->bad_places.entries[0].failed_at -= BAD_PLACES_NS;
-	f.w->pinned_checked = 0;
+	f.w->pinned.checked -= 601 * NS_PER_S;
 	put_guest(&f, 2, "db", 1000, false);
 	make_room(&f, 2);
-	CHECK(!bad_places_has(&f.w->bad_places, &ranges));
+	CHECK(!pinned_holds(&f.w->pinned, 1));
 	CHECK_EQ_UINT(f.w->bad_places.n, 0);
 	/* The packets of its range stay. */
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT min(sequence) FROM chunks WHERE stream = 1"), 5);
 	fixture_deinit(&f);
 }
-
-/* A damaged page of the lists, and how many packets stay of the two guests at each limit. */
-static const struct {
-	const char *name;
-	int64_t packets[LIMITS][2];
-} lists[] = {
-	/* Nobody knows whose the runs are, and whether they go on. */
-	{"runs", {{4, 4}, {1, 1}, {1, 1}}},
-	{"sqlite_autoindex_streams_1", {{0, 0}, {0, 0}, {0, 0}}},
-	/* The first guest's stream is in the page, with those of other guests. */
-	{"streams", {{4, 0}, {4, 0}, {4, 0}}},
-};
 
 /* Put N streams without content, of guests that run. */
 static void put_idle(struct fixture *f, int64_t first, int64_t n)
@@ -715,6 +701,61 @@ static void put_idle(struct fixture *f, int64_t first, int64_t n)
 	}
 	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
 }
+
+#define PINS 1100
+
+/*
+ * The lists of more pinned captures than there are bad places cannot be read. The packets of their runs stay, the log has few lines on it, and what is
+ * elsewhere is deleted, also beside other damage.
+ */
+static void test_many_pins(void)
+{
+	static struct catch c;
+	struct fixture f;
+	const char *log;
+
+	if (!fixture_init(&f))
+		return;
+	put_idle(&f, 1, PINS);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	for (int64_t id = 1; id <= PINS; id++) {
+		const struct archive_capture capture = {
+			.id = id, .run = id, .kind = "crash", .real = 5, .pinned = true};
+		const struct archive_capture_stream range = {id, id, 1, 1, 1000, 0};
+
+		for (uint64_t i = 0; i < 3; i++)
+			CHECK_EQ_INT(fixture_append(&f, id, i, 30, 1000, ARCHIVE_CHUNK_LAST, true, 5), 0);
+		CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+		CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	put_guest(&f, 5000, "db", 1000, false);
+	fixture_number(&f, "DELETE FROM captures WHERE id = 5000");
+	damage_page(&f, "capture_lists", "internal");
+	fixture_change_table(&f, "gaps", "gaps_by_position",
+			     "UPDATE gaps SET after_sequence = 3 WHERE stream = 5000 AND after_sequence = 2");
+	catch_begin(&c);
+	make_room(&f, 80);
+	log = catch_end(&c);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream <= %d", PINS), 3 * PINS);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 5000"), 0);
+	CHECK_EQ_UINT(lines_with(log, "place="), LOG_LIMIT_BURST);
+	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, PINS + 2);
+	CHECK(bad_places_has(&f.w->bad_places, &(struct bad_place){.kind = BAD_PLACE_GAPS, .id = 5000}));
+	fixture_deinit(&f);
+}
+
+/* A damaged page of the lists, and how many packets stay of the two guests at each limit. */
+static const struct {
+	const char *name;
+	int64_t packets[LIMITS][2];
+} lists[] = {
+	/* Nobody knows whose the runs are, and whether they go on. */
+	{"runs", {{4, 4}, {1, 1}, {1, 1}}},
+	{"sqlite_autoindex_streams_1", {{0, 0}, {0, 0}, {0, 0}}},
+	/* The first guest's stream is in the page, with those of other guests. */
+	{"streams", {{4, 0}, {4, 0}, {4, 0}}},
+};
 
 /*
  * A page is damaged that the lists of streams need. Each limit deletes what is old of the streams whose rows can be read, keeps the newest packet of
@@ -896,6 +937,7 @@ int main(void)
 	CHECK_RUN(test_damaged_pin);
 	CHECK_RUN(test_mended_pin);
 	CHECK_RUN(test_nameless_capture);
+	CHECK_RUN(test_many_pins);
 	CHECK_RUN(test_damaged_list);
 	CHECK_RUN(test_no_verdict);
 	CHECK_RUN(test_unread_runs);
