@@ -154,37 +154,74 @@ static int list_stream(struct enforcement *e, int64_t stream, int64_t run)
 	return add_head(e, &(struct head){.stream = stream, .run = run, .is_ended = sqlite3_column_int(s, 0) != 0});
 }
 
-/* The list cannot be read as a whole: list the streams whose rows can be read, one by one, and log the number of the others once. */
-static int list_readable(struct enforcement *e)
+/* Streams that cannot be listed, because their rows cannot be read. */
+struct unlisted {
+	uint64_t n;
+	bool is_new; /* the log does not say it of all of them */
+};
+
+/* List STREAM, if its row can be read. */
+static int list_row(struct enforcement *e, int64_t stream, struct unlisted *u)
 {
-	const struct usage *u = &e->w->usage;
-	uint64_t lacking = 0;
+	struct usage *usage = &e->w->usage;
+	int64_t run;
+	bool is_none;
+	int r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_STREAM, VALUES(stream), &run, &is_none);
+
+	if (r != -EBADMSG)
+		return r || is_none ? r : list_stream(e, stream, run);
+	u->n++;
+	u->is_new |= usage_mark_unlisted(usage, stream);
+	e->unlisted += e->name ? 0 : (uint64_t)usage_bytes(usage, stream);
+	return 0;
+}
+
+/* List this guest's streams, which the indexes name: their cost is that of its streams, not of all. -EBADMSG: an index is damaged. */
+static int list_by_indexes(struct enforcement *e, struct unlisted *u)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&e->w->store.statements, STATEMENT_GUEST_STREAM_IDS, NO_VALUES, &s);
+
+	if (!s)
+		return r;
+	statement_bind_text(s, 1, e->name);
+	while ((r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
+		r = list_row(e, sqlite3_column_int64(s, 0), u);
+		if (r != 0)
+			return r;
+	}
+	return r;
+}
+
+/* List this guest's streams, or those of all. The usage names all streams. */
+static int list_by_usage(struct enforcement *e, struct unlisted *u)
+{
+	const struct usage *usage = &e->w->usage;
 	int r = 0;
 
-	for (size_t i = 0; i < u->n && r == 0; i++) {
-		const int64_t stream = u->entries[i].stream;
-		int64_t run;
-		bool is_none;
+	*u = (struct unlisted){0};
+	e->n_heads = 0;
+	e->unlisted = 0;
+	for (size_t i = 0; i < usage->n && r == 0; i++)
+		if (!usage->entries[i].is_gone)
+			r = list_row(e, usage->entries[i].stream, u);
+	return r;
+}
 
-		if (u->entries[i].is_gone)
-			continue;
-		r = statement_number(&e->w->store.statements, STATEMENT_RUN_OF_STREAM, VALUES(stream), &run, &is_none);
-		if (r == -EBADMSG) {
-			lacking++;
-			e->unlisted += e->name ? 0 : (uint64_t)usage_bytes(u, stream);
-			r = 0;
-		} else if (r == 0 && !is_none) {
-			r = list_stream(e, stream, run);
-		}
-	}
-	if (r == 0 && lacking && lacking != e->w->unlisted)
+/* The list cannot be read as a whole: list the streams whose rows can be read, one by one, and log the number of the others, each once. */
+static int list_readable(struct enforcement *e)
+{
+	struct unlisted u = {0};
+	int r = e->name ? list_by_indexes(e, &u) : -EBADMSG;
+
+	if (r == -EBADMSG)
+		r = list_by_usage(e, &u);
+	if (r == 0 && u.is_new)
 		log_write_limited(
-			&e->w->bad_places.lines, LOG_LEVEL_ERROR, NULL,
+			&e->w->bad_places.lines, LOG_LEVEL_ERROR, e->name,
 			"The archive's file is damaged in the list of its streams. Limits delete nothing of the "
 			"streams that cannot be listed: streams=%llu",
-			(unsigned long long)lacking);
-	if (r == 0)
-		e->w->unlisted = lacking;
+			(unsigned long long)u.n);
 	return r;
 }
 

@@ -95,6 +95,16 @@ int64_t usage_bytes(const struct usage *u, int64_t stream)
 	return e ? e->bytes : 0;
 }
 
+bool usage_mark_unlisted(struct usage *u, int64_t stream)
+{
+	struct usage_entry *e = find(u, stream);
+
+	if (!e || e->is_unlisted)
+		return false;
+	e->is_unlisted = true;
+	return true;
+}
+
 void usage_commit(struct usage *u)
 {
 	size_t out = 0;

@@ -18,9 +18,10 @@ struct usage_entry {
 	 * Uncompressed bytes of chunks and of captures' tails, with the changes of this transaction.
 	 */
 	int64_t bytes;
-	int64_t pending; /* the changes of this transaction in BYTES */
-	bool is_new;	 /* this transaction added the stream */
-	bool is_gone;	 /* this transaction deleted the stream */
+	int64_t pending;  /* the changes of this transaction in BYTES */
+	bool is_new;	  /* this transaction added the stream */
+	bool is_gone;	  /* this transaction deleted the stream */
+	bool is_unlisted; /* the log says that limits cannot list the stream */
 };
 
 /* Sorted by stream. A zeroed struct is empty and may be passed to usage_deinit(). */
@@ -41,6 +42,9 @@ bool usage_has(const struct usage *u, int64_t stream);
 void usage_add(struct usage *u, int64_t stream, int64_t bytes);
 /* Return the bytes of STREAM, or 0 if it has no entry. */
 int64_t usage_bytes(const struct usage *u, int64_t stream);
+
+/* Set is_unlisted of STREAM. Return whether it was not set before. */
+bool usage_mark_unlisted(struct usage *u, int64_t stream);
 
 void usage_commit(struct usage *u);
 void usage_rollback(struct usage *u);

@@ -804,6 +804,28 @@ static void test_damaged_list(void)
 	}
 }
 
+/* A page of the streams is damaged: the limit of a guest of which many streams are in it reads the rows of its streams, and not of all others. */
+static void test_list_cost(void)
+{
+	uint64_t begun;
+	struct fixture f;
+	bool more;
+
+	if (!fixture_init(&f))
+		return;
+	for (int64_t id = 1; id < 14; id++)
+		put_guest(&f, id, "web", 5, false);
+	put_idle(&f, 14, 1000);
+	put_guest(&f, 2000, "web", 1000, false);
+	damage_page(&f, "streams", "leaf");
+	CHECK_EQ_INT(archive_writer_enforce(f.w, "web", 1, 0, 64, &more), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE stream = 2000"), 0);
+	begun = f.w->store.statements.begun;
+	CHECK_EQ_INT(archive_writer_enforce(f.w, "web", 1, 0, 64, &more), 0);
+	CHECK(f.w->store.statements.begun - begun < 100);
+	fixture_deinit(&f);
+}
+
 /* Put captures FIRST to LAST of the kind `unread`, of a RUN that has ended. */
 static void put_unread(struct fixture *f, int64_t run, int64_t first, int64_t last)
 {
@@ -939,6 +961,7 @@ int main(void)
 	CHECK_RUN(test_nameless_capture);
 	CHECK_RUN(test_many_pins);
 	CHECK_RUN(test_damaged_list);
+	CHECK_RUN(test_list_cost);
 	CHECK_RUN(test_no_verdict);
 	CHECK_RUN(test_unread_runs);
 	CHECK_RUN(test_unread_index);
