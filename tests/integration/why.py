@@ -333,6 +333,28 @@ class Others(unittest.TestCase):
             self.assertEqual((answer["resolution_coverage"] or {}).get("hole"), hole)
             self.assertIn(f"thread 1 (Unknown) {words}", run("why", "-", stdin=data)[1])
 
+    def test_older_condition(self):
+        """No wake-up is called missed of a condition that is older than the trace, or since whose creation packets are missing."""
+
+        def at(time, *events):
+            return b"".join(time.to_bytes(8, "little") + it[8:] for it in events)
+
+        made = at(5, event(0, number(0), number(9), bytes([8])))
+        signal, again = (at(time, event(9, number(9), number(5)), event(7, number(5))) for time in (10, 12))
+        wait = at(20, event(7, number(9)), event(0, number(9), number(2), bytes([1])), event(0, number(0), number(1), bytes([2])))
+        wait += at(21, event(5, number(1), b"__should_resolve\0"), event(10, number(1), number(2))) + at(90, event(7, number(7)))
+        for data, verdict, words in (
+            (packet(made + signal + wait), "missed-signal", "missed wake-up: "),
+            (packet(made) + packet(signal + wait, 1), "missed-signal", "missed wake-up: "),
+            (packet(signal + wait), "idle-or-missed", "came while the trace has no wait for it"),
+            (packet(made) + packet(at(8, event(7, number(7))) + signal + wait, 2), "idle-or-missed", "came while the trace has no wait for it"),
+            (packet(made) + packet(signal + wait, 2), "never-signalled", "came when the trace has no wait for it"),
+            (packet(made + signal + again + wait), "idle-or-missed", "came while nobody waited for them"),
+        ):
+            (answer,) = json.loads(run("why", "-", "--json", stdin=data)[1])["answers"]
+            self.assertEqual((answer["verdict"], answer["missed"] and answer["missed"]["thread"]), (verdict, 5))
+            self.assertIn(words, run("why", "-", stdin=data)[1])
+
     def test_became(self):
         """A thread that became another is reported once, as the other, and also found by its own
         id."""

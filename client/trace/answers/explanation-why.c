@@ -229,6 +229,12 @@ static void say_missed_signal(const struct why_text *w)
 	}
 }
 
+/* Return whether the trace may lack a wait that the last signal, for which nobody waited, has ended. */
+static bool hides_wait(const struct why_text *w)
+{
+	return why_lacks_wait(w->e->why, w->a->condition, interaction(w, w->a->lost_signal)->time);
+}
+
 /* Append the number of the last signals, for which nobody waited, and the last of them. */
 static void tell_unheard(const struct why_text *w)
 {
@@ -237,8 +243,8 @@ static void tell_unheard(const struct why_text *w)
 	else
 		explain_put(w->e, "the last %" PRIu32 " signals, the last one by ", w->a->lost_signals);
 	tell_signal(w, w->a->lost_signal);
-	explain_put(w->e, w->a->lost_signals == 1 ? ", came while nobody waited for it"
-						  : ", came while nobody waited for them");
+	explain_put(w->e, ", came while %s for %s", hides_wait(w) ? "the trace has no wait" : "nobody waited",
+		    w->a->lost_signals == 1 ? "it" : "them");
 }
 
 static void say_idle_or_missed(const struct why_text *w)
@@ -431,9 +437,12 @@ static void tell_last_signal(const struct why_text *w)
 	explain_put(w->e, covers(&w->a->before_coverage) ? "; the last one before, by "
 							 : "; the last one that the trace has, by ");
 	tell_signal(w, w->a->last_signal);
-	explain_put(w->e, w->a->lost_signal != MPROF_NONE		       ? ", came when nobody waited for it"
-			  : why_is_lock(explain_thread(w->e, w->a->condition)) ? ", was taken by a thread"
-									       : ", came while a thread waited for it");
+	if (w->a->lost_signal != MPROF_NONE)
+		explain_put(w->e, ", came when %s for it", hides_wait(w) ? "the trace has no wait" : "nobody waited");
+	else
+		explain_put(w->e, why_is_lock(explain_thread(w->e, w->a->condition))
+					  ? ", was taken by a thread"
+					  : ", came while a thread waited for it");
 }
 
 /* Append the label of the far end. */

@@ -155,5 +155,10 @@ static inline uint32_t why_next(const struct mprof_why *w, uint32_t thread)
  * have ended before it began by that clock, and the model then lets it end where it began.
  */
 bool why_end_is_unknown(const struct mprof_model_view *v, uint32_t i);
+/*
+ * Return whether the trace may lack a wait for CONDITION that began before TO, ns: the condition is older than the trace, or a part of a
+ * ring is missing since its creation.
+ */
+bool why_lacks_wait(const struct mprof_why *w, uint32_t condition, uint64_t to);
 
 #endif

@@ -121,13 +121,24 @@ static uint32_t last_link(const struct mprof_why *w, const struct mprof_why_answ
 	return thread;
 }
 
+bool why_lacks_wait(const struct mprof_why *w, uint32_t condition, uint64_t to)
+{
+	const struct mprof_thread *t = &w->view->threads[condition];
+	struct mprof_coverage hole;
+
+	if (t->flags & MPROF_THREAD_PREEXISTING)
+		return true;
+	coverage_losses(w->view, &w->coverage, t->stream, t->created, to, &hole);
+	return hole.hole != MPROF_HOLE_NONE;
+}
+
 /* Return whether no other wait for a signal of the condition in A has begun, of any thread. */
 static bool is_only_wait(const struct mprof_why *w, const struct mprof_why_answer *a)
 {
 	uint32_t n;
 
 	buckets_of(&w->made, a->condition, &n);
-	return n <= 1;
+	return n <= 1 && !why_lacks_wait(w, a->condition, a->since);
 }
 
 /*
