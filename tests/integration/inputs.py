@@ -301,6 +301,7 @@ class Inputs(unittest.TestCase):
     def test_other_kinds(self):
         """A file of another kind gets one sentence that says what it is, and what reads it."""
         start = 1_700_000_000_000_000
+        begins = "it does not begin like a memtrace stream"
         profile = struct.pack("<IIQQIHQHHQQQI", 0xC1FC1FC1, 8 * 95, start, start, 0, 3, 1, 0xFFFF, 0, 0, 0, 0, start & 0x1FFFFFF)
         profile += struct.pack("<dB", 1e-4, 64) + b"p\0h\0\0" + struct.pack("<Q", 1) + b"\0"
         kinds = {
@@ -308,6 +309,8 @@ class Inputs(unittest.TestCase):
             b"SQLite format 3\0" + bytes(100): "an SQLite database; sqlite3 reads it",
             b"\x7fELF" + bytes(100): "a program (ELF)",
             struct.pack("<Q", 0x0016547846040010) + bytes(64): "a Fuchsia trace; ui.perfetto.dev opens it",
+            struct.pack("<IHHQII", 0xC1FC1FC1, 1, 0, 1000, 1234, 0) + bytes(30): "an eventlog of OCaml 4, which mprofctl does not read",
+            struct.pack("<IHHQII", 0xC1FC1FC1, 0x100, 0, 1000, 1, 0) + bytes(30): "an eventlog of OCaml 4, which mprofctl does not read",
             b'{"traceEvents": []}': "JSON, which mprofctl does not read",
             b'\n[ {"ph": "X"}]': "JSON, which mprofctl does not read",
         }
@@ -319,6 +322,10 @@ class Inputs(unittest.TestCase):
             self.assertEqual(run("stats", "-", stdin=data), (3, "", f"mprofctl: standard input is {what}\n"))
             if data is not profile:
                 self.assertEqual(run("mem", "identify", "other"), (3, "", f"mprofctl: other is {what}\n"))
+        for data in b"", b"words\n", b"\x89PNG\r\n" + bytes(100):
+            write("other", data)
+            code, out, said = run("mem", "identify", "other")
+            self.assertEqual((code, out, said.splitlines()[-1]), (3, "", f"mprofctl: other is not a memory profile: {begins}"))
         reads = "`mprofctl stats`, `dump`, `why` and others read it"
         write("web.ctf", ring("eio"))
         self.assertEqual(run("mem", "hotspots", "web.ctf"), (3, "", f"mprofctl: web.ctf is a trace; {reads}\n"))

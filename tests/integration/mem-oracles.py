@@ -630,9 +630,9 @@ class Mistakes(unittest.TestCase):
             code, said = self.said(*words)
             self.assertEqual((code, said), (2, "mprofctl: the name is empty\nTry `mprofctl mem --help`.\n"), words)
         code, said = self.said("dump", "-", input=b"not a profile")
-        self.assertEqual((code, "is not a memory profile" in said), (1, True))
+        self.assertEqual((code, "is not a memory profile" in said), (3, True))
         code, said = self.said("dump", "-", input=b"")
-        self.assertEqual((code, "is not a memory profile" in said), (1, True))
+        self.assertEqual((code, "is not a memory profile" in said), (3, True))
 
     def test_filters(self):
         """Each mistake gets one sentence with the wrong text and the correct form."""
@@ -837,7 +837,7 @@ class Recordings(unittest.TestCase):
             with open(os.path.join(made, "7"), "wb") as f:
                 f.write(b"no profile")
             done = subprocess.run([MPROFCTL, "mem", "dump", "7"], cwd=made, capture_output=True, check=False, timeout=300)
-            self.assertEqual((done.returncode, b"7 is not a memory profile" in done.stderr), (1, True))
+            self.assertEqual((done.returncode, b"7 is not a memory profile" in done.stderr), (3, True))
 
 
 if __name__ == "__main__":

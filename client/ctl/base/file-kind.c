@@ -12,6 +12,9 @@
 
 /* The offset of the version in a memtrace stream, 1 to 3. The first word is that of a packet of CTF. */
 #define MEMTRACE_VERSION 28u
+/* The second word of an eventlog of OCaml 4.14 and older, and of Multicore OCaml: a version of 16 bits, and stream 0. */
+#define EVENTLOG	   0x1u
+#define EVENTLOG_MULTICORE 0x100u
 
 static const struct {
 	const char *bytes;
@@ -51,8 +54,13 @@ static bool is_json(const uint8_t *head, size_t len)
 static enum file_kind ctf_kind(const uint8_t *head, size_t len, const char **what)
 {
 	static const uint8_t uuid[16] = MPROF_PACKET_UUID;
+	uint32_t word = len < 8 ? 0 : mprof_load32(head + 4);
 	uint16_t version;
 
+	if (word == EVENTLOG || word == EVENTLOG_MULTICORE) {
+		*what = "an eventlog of OCaml 4, which mprofctl does not read";
+		return FILE_KIND_FOREIGN;
+	}
 	if (len < MEMTRACE_VERSION + 2)
 		return FILE_KIND_OTHER;
 	if (memcmp(head + 4, uuid, sizeof(uuid)) == 0) {

@@ -269,6 +269,7 @@ static int judge(const struct mem_input *in, int r)
 		return CTL_NOT_FOUND;
 	} else if (!mprof_mem_info(in->decoder)) {
 		say("%s is not a memory profile: it does not begin like a memtrace stream", in->name);
+		return CTL_FOREIGN;
 	} else {
 		report_recordings(in);
 		report_clock(in);
