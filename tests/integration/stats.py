@@ -211,8 +211,7 @@ class Written(unittest.TestCase):
             events += [written.event(t, written.SWITCH, i), written.event(t + 1000, written.SWITCH, -1)]
         self.write(events)
         got = stats(self.path)
-        self.assertGreater(got["sleeping_ns"], int(got["last_ns"]) - int(got["first_ns"]))
-        self.assertIsNone(got["sleeping_share"])
+        self.assertEqual((got["sleeping_ns"], got["sleeping_share"]), (None, None))
         out = run("stats", self.path)[1]
         self.assertIn("\nsleeping  unknown: the times go back, so that the same time comes several times\n", out)
 
@@ -230,6 +229,11 @@ class Written(unittest.TestCase):
         code, out, said = run("stats", "--json", self.path)
         got = json.loads(out)
         self.assertEqual((code, got["damages"], got["events"], got["clock_back_ns"]), (0, 0, 72, 19 * second // 4 + 1000))
+        # The difference of the first and last time is no length, and the times between are no times asleep.
+        self.assertEqual(
+            (got["first_ns"], got["last_ns"], got["sleeping_ns"], got["sleeping_share"]), ("0", str(19 * second // 4 + 1000), None, None)
+        )
+        self.assertIn("\ntime      0.000000000 to 4.750001000, how long is unknown: the times go back\n", run("stats", self.path)[1])
         chrome = self.path + ".json"
         for line in ["stats"], ["threads"], ["why"], ["dump"], ["export", "--to", "chrome", "-o", chrome]:
             code, out, said = run(*line, self.path)
@@ -263,6 +267,17 @@ class Written(unittest.TestCase):
         self.assertIn("\nlast: 2 ", out)
         self.assertNotIn("slept", out)
         self.assertIn("\nsleeping  unknown: the times go back", run("stats", self.path)[1])
+
+    def test_running_behind_step(self):
+        """The thread that runs last ran up to the last event, and not to the greatest time, which is before the step."""
+        second = 10**9
+        times = [*(100 * second + i * second // 10 for i in range(10)), *(50 * second + i * second // 10 for i in range(11))]
+        self.write(
+            [written.event(time, written.SWITCH, 1 if i < 20 else 2) for i, time in enumerate(times)]
+            + [written.event(times[-1] + 500, written.CREATES, 2, 9, written.TASK)]
+        )
+        running = {it["thread"]: it["running_ns"] for it in stats(self.path)["busiest"]}
+        self.assertEqual(running[2], 500)
 
     def test_late_event(self):
         """An event that is some microseconds out of order is no fault, and no step of the clock."""

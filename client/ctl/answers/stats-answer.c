@@ -141,7 +141,9 @@ static void show_time(const struct mprof_statistics_report *r, struct timing *ti
 	timing->dated = true;
 	timing_text(timing, r->all.first_ns, from);
 	timing_text(timing, r->all.last_ns, to);
-	printf("time      %s to %s, %s\n", from, to, span_text(r->all.last_ns - r->all.first_ns, span, sizeof(span)));
+	printf("time      %s to %s, %s\n", from, to,
+	       r->clock_back_ns ? "how long is unknown: the times go back"
+				: span_text(r->all.last_ns - r->all.first_ns, span, sizeof(span)));
 }
 
 static void show_sleeping(const struct mprof_statistics_report *r)

@@ -14,7 +14,8 @@
 #define TEXT_BYTES   (128u << 20)
 #define THREADS_MAX  (4u << 20)
 #define COUNTERS_MAX 65536u
-#define AHEAD	     64u /* events whose strings are fetched into the cache in advance */
+#define BACK_NS	     1000000000u /* a last event that is earlier by more than this is behind a step of the clock */
+#define AHEAD	     64u	 /* events whose strings are fetched into the cache in advance */
 
 void tally_init(struct tally *t, unsigned int shares)
 {
@@ -280,7 +281,10 @@ uint64_t tally_counted(const struct tally *t, const char *name)
 
 void tally_end(struct tally *t)
 {
-	thread_stats_end(&t->thread_stats, t->seen_ns);
+	/* Behind a step of the clock the latest time is not the one at which the trace ends. */
+	bool back = t->seen_ns - t->before_ns > BACK_NS;
+
+	thread_stats_end(&t->thread_stats, back ? t->before_ns : t->seen_ns);
 }
 
 /* Add string I of OTHER to T. Return its index in T. */

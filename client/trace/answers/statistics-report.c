@@ -149,7 +149,7 @@ static void put_running(const struct mprof_statistics_report *r, struct mprof_js
 	put_busiest(r, j);
 	if (r->indexed)
 		put_count(j, "running_ns", r->all.running_ns);
-	if (r->all.tells_sleep)
+	if (r->all.tells_sleep && !r->clock_back_ns)
 		put_count(j, "sleeping_ns", r->all.sleeping_ns);
 	else
 		mprof_json_null(j, "sleeping_ns");
