@@ -25,9 +25,12 @@ static int tally_rows(struct archive_writer *w, enum writer_statement which, enu
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&w->store.statements, which, NO_VALUES, &s);
 
-	while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
-		writer_tally_run(w, sqlite3_column_int64(s, 0),
-				 &(struct deletion){.reason = reason, .outbox = column_u64(s, 1)});
+	while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
+		r = writer_tally_run(w, sqlite3_column_int64(s, 0),
+				     &(struct deletion){.reason = reason, .outbox = column_u64(s, 1)});
+		if (r != 0)
+			return r;
+	}
 	return r;
 }
 

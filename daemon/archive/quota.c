@@ -457,10 +457,12 @@ static int delete_packet(struct enforcement *e, struct head *h)
 	e->held -= (uint64_t)gone;
 	h->was_cut = true;
 	e->w->deleted_of = e->name ? e->name : h->is_nameless ? "" : NULL;
-	writer_tally_stream(e->w, h->stream,
-			    &(struct deletion){.reason = reason_for(e, h->age), .packets = 1, .bytes = (uint64_t)gone});
+	r = writer_tally_stream(
+		e->w, h->stream,
+		&(struct deletion){.reason = reason_for(e, h->age), .packets = 1, .bytes = (uint64_t)gone});
 	e->w->deleted_of = NULL;
-	r = outbox_lose_packet(e->w, h->stream, h->sequence, h->real, (uint64_t)gone);
+	if (r == 0)
+		r = outbox_lose_packet(e->w, h->stream, h->sequence, h->real, (uint64_t)gone);
 	return r ? r : find_head(e, h, (int64_t)h->sequence + 1);
 }
 
@@ -564,7 +566,7 @@ static int delete_run(struct archive_writer *w, int64_t run)
 		usage_remove_stream(&w->usage, stream);
 	}
 	if (r == 0)
-		writer_tally_run(w, run, &(struct deletion){.reason = DELETION_EMPTY, .runs = 1});
+		r = writer_tally_run(w, run, &(struct deletion){.reason = DELETION_EMPTY, .runs = 1});
 	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
 }
 

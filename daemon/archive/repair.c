@@ -225,14 +225,16 @@ static int repair_holes(struct repair *repair)
 static int settle(struct repair *repair, bool *damaged)
 {
 	struct archive_damage *d = &repair->w->damage;
-	int r;
+	int r = 0;
 
 	*damaged = repair->removed || repair->declared || repair->restored;
 	if (!repair->removed && !repair->declared)
 		return 0;
 	if (repair->removed)
-		writer_tally_stream(repair->w, repair->stream,
-				    &(struct deletion){.reason = DELETION_DAMAGE, .packets = repair->packets});
+		r = writer_tally_stream(repair->w, repair->stream,
+					&(struct deletion){.reason = DELETION_DAMAGE, .packets = repair->packets});
+	if (r != 0)
+		return r;
 	d->packets += repair->declared;
 	d->stream = repair->stream;
 	d->sequence = repair->sequence;

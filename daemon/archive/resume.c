@@ -134,8 +134,10 @@ static int drop_tail(struct archive_writer *w, const struct lone_tail *tail)
 		return r;
 	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		usage_add(&w->usage, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
-		writer_tally_stream(w, sqlite3_column_int64(s, 0),
-				    &(struct deletion){.reason = DELETION_UNFINISHED, .bytes = column_u64(s, 1)});
+		r = writer_tally_stream(w, sqlite3_column_int64(s, 0),
+					&(struct deletion){.reason = DELETION_UNFINISHED, .bytes = column_u64(s, 1)});
+		if (r != 0)
+			return r;
 	}
 	return r;
 }

@@ -206,8 +206,9 @@ static int drop_packets(struct archive_writer *w, struct unread *u, int64_t stre
 	}
 	if (r != 0 || !deletion.packets)
 		return r;
-	writer_tally_stream(w, stream, &deletion);
-	r = WRITER_RUN(w, STATEMENT_SETTLE_STREAM, stream, 1, 0, complete);
+	r = writer_tally_stream(w, stream, &deletion);
+	if (r == 0)
+		r = WRITER_RUN(w, STATEMENT_SETTLE_STREAM, stream, 1, 0, complete);
 	return r ? r : WRITER_RUN(w, STATEMENT_DROP_GAPS, stream, INT64_MAX);
 }
 

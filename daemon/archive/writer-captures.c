@@ -196,7 +196,7 @@ int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason re
 	if (r == 0 && sqlite3_changes(w->store.db) == 0)
 		r = ARCHIVE_E_ABSENT;
 	if (r == 0)
-		writer_tally_run(w, run, &deletion);
+		r = writer_tally_run(w, run, &deletion);
 	if (r == 0)
 		r = outbox_lose_capture(w, id, reason);
 	return writer_leave(w, is_mine, r);

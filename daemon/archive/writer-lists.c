@@ -294,7 +294,7 @@ static int drop_strays(struct archive_writer *w, uint64_t *strays)
 		if (r == 0)
 			r = tails_subtract(w, capture, &deletion.bytes);
 		if (r == 0)
-			writer_tally_stream(w, is_stream_absent ? 0 : stream, &deletion);
+			r = writer_tally_stream(w, is_stream_absent ? 0 : stream, &deletion);
 		if (r == 0)
 			r = outbox_lose_capture(w, capture, deletion.reason);
 		if (r == 0)

@@ -215,10 +215,11 @@ int tails_subtract(struct archive_writer *w, int64_t capture, uint64_t *bytes);
 
 /*
  * Count DELETION in the open transaction, of the guest whose run or stream has the identifier ID. Its field guest is
- * ignored. A guest that the archive does not have counts as unknown.
+ * ignored. A guest that the archive does not have, or of which a row is damaged, counts as unknown. Return 0; or an error, after which the
+ * transaction may be over: the caller writes nothing more.
  */
-void writer_tally_run(struct archive_writer *w, int64_t id, const struct deletion *deletion);
-void writer_tally_stream(struct archive_writer *w, int64_t id, const struct deletion *deletion);
+int writer_tally_run(struct archive_writer *w, int64_t id, const struct deletion *deletion);
+int writer_tally_stream(struct archive_writer *w, int64_t id, const struct deletion *deletion);
 
 /* Delete the bytes of a packet behind its last chunk end. */
 int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);

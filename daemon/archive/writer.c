@@ -246,28 +246,35 @@ struct deletion_tally *archive_writer_deletions(struct archive_writer *w)
 }
 
 /* Count DELETION of the guest that the statement WHICH finds by ID. */
-static void tally(struct archive_writer *w, enum writer_statement which, int64_t id, const struct deletion *deletion)
+static int tally(struct archive_writer *w, enum writer_statement which, int64_t id, const struct deletion *deletion)
 {
 	struct deletion of_guest = *deletion;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = 0;
 
 	snprintf(of_guest.guest, sizeof(of_guest.guest), "%s", w->deleted_of ? w->deleted_of : "");
 	/* Where SQLite finds damage in a transaction, it writes no more until its end. */
 	if (!w->deleted_of)
-		(void)statement_get(&w->store.statements, which, VALUES(id), &s);
-	if (s && statement_step(&w->store.statements, s) == STATEMENT_ROW)
+		r = statement_get(&w->store.statements, which, VALUES(id), &s);
+	if (s)
+		r = statement_step(&w->store.statements, s);
+	if (r == STATEMENT_ROW)
 		snprintf(of_guest.guest, sizeof(of_guest.guest), "%s", column_string(s, 1));
+	/* To read a page, SQLite may have to write others: it fails on a full disk, and the transaction is over. */
+	else if (r != 0 && r != -EBADMSG)
+		return r;
 	deletion_tally_add(w->store.in_transaction ? &w->open_deletions : &w->deletions, &of_guest);
+	return 0;
 }
 
-void writer_tally_run(struct archive_writer *w, int64_t id, const struct deletion *deletion)
+int writer_tally_run(struct archive_writer *w, int64_t id, const struct deletion *deletion)
 {
-	tally(w, STATEMENT_NAME_OF_RUN, id, deletion);
+	return tally(w, STATEMENT_NAME_OF_RUN, id, deletion);
 }
 
-void writer_tally_stream(struct archive_writer *w, int64_t id, const struct deletion *deletion)
+int writer_tally_stream(struct archive_writer *w, int64_t id, const struct deletion *deletion)
 {
-	tally(w, STATEMENT_NAME_OF_STREAM, id, deletion);
+	return tally(w, STATEMENT_NAME_OF_STREAM, id, deletion);
 }
 
 int archive_writer_put_run(struct archive_writer *w, const struct archive_run *run)

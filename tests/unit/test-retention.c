@@ -940,6 +940,31 @@ static void test_no_verdict(void)
 	fixture_deinit(&f);
 }
 
+/*
+ * The disk becomes full while a deletion is counted: SQLite must write pages to read the name of the guest, and rolls back. The caller learns it, and
+ * writes nothing outside of a transaction.
+ */
+static void test_full_count(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	put_guest(&f, 1, "web", 5, false);
+	put_idle(&f, 2, 1000);
+	CHECK_EQ_INT(sqlite3_exec(f.w->store.db, "PRAGMA cache_size = 1", NULL, NULL, NULL), SQLITE_OK);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(capture_delete(f.w, 1, DELETION_REQUEST), 0);
+	broken_write.error = ENOSPC;
+	broken_write.suffix = "trace.db-wal";
+	CHECK_EQ_INT(writer_tally_stream(f.w, 900, &(struct deletion){.captures = 1}), ARCHIVE_E_FULL);
+	broken_write.suffix = NULL;
+	CHECK(!f.w->store.in_transaction);
+	CHECK_EQ_INT(archive_writer_commit(f.w), -EINVAL);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
+	fixture_deinit(&f);
+}
+
 /* Put a guest of run ID that has ended, with a capture of KIND of its CONTENT bytes. */
 static void put_captured(struct fixture *f, int64_t id, const char *name, const char *kind, uint64_t real)
 {
@@ -1031,6 +1056,7 @@ int main(void)
 	CHECK_RUN(test_list_cost);
 	CHECK_RUN(test_opened_damaged);
 	CHECK_RUN(test_no_verdict);
+	CHECK_RUN(test_full_count);
 	CHECK_RUN(test_unread_runs);
 	CHECK_RUN(test_unread_index);
 	may = mkdtemp(probe) && fixture_mount(probe);
