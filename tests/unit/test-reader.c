@@ -549,11 +549,11 @@ static void compare_packets(struct reader *r, struct reader_source source, const
 		end--;
 	CHECK_EQ_INT(reader_packets(r, source, range[0], range[1], false, got, &many), 0);
 	CHECK_EQ_UINT(many, end - first < range[2] ? end - first : range[2]);
-	for (size_t i = 0; i < many; i++)
+	for (size_t i = 0; i < many && i < end - first; i++)
 		CHECK(is_same_packet(&got[i], &all[first + i]));
 	CHECK_EQ_INT(reader_packets(r, source, range[0], range[1], true, got, &down), 0);
 	CHECK_EQ_UINT(down, many);
-	for (size_t i = 0; i < down; i++)
+	for (size_t i = 0; i < down && i < end - first; i++)
 		CHECK(is_same_packet(&got[i], &all[end - 1 - i]));
 }
 

@@ -14,7 +14,7 @@
 enum { V2_LOCAL = 0, V2_PROXY = 1 };
 enum { V2_UNSPEC = 0x00, V2_TCP4 = 0x11, V2_TCP6 = 0x21, V2_UNIX = 0x31 };
 
-static const uint8_t signature[12] = "\r\n\r\n\0\r\nQUIT\n";
+static const uint8_t signature[12] = {'\r', '\n', '\r', '\n', 0, '\r', '\n', 'Q', 'U', 'I', 'T', '\n'};
 
 static void set_client4(struct proxy_header *h, const uint8_t address[4], uint16_t port)
 {

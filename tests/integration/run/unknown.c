@@ -59,7 +59,7 @@ static void *compute(void *nothing)
 {
 	pthread_mutex_lock(&mutex);
 	computes = true;
-	for (volatile unsigned long i = 0; getppid() != 1; i++) {
+	while (getppid() != 1) {
 	}
 	pthread_mutex_unlock(&mutex);
 	return nothing;
