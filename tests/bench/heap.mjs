@@ -35,7 +35,7 @@ function round() {
 		recording.add(bytes);
 		recording.end();
 		done((time) => recording.follow(time));
-		return infoOf(recording, names);
+		return infoOf(recording);
 	});
 	const length = Number(about.endUs - about.startUs);
 	const ask = (filter) => {
@@ -47,7 +47,7 @@ function round() {
 	};
 
 	Object.assign(told, {samples: timed("questions", () => ask(null))[1].samples, memory: about.memory});
-	told.selected = timed("moment", () => ask({live: {least: about.sums.peakUs, most: about.sums.peakUs}}))[1].samples;
+	told.selected = timed("moment", () => ask({live: {least: about.peak_us, most: about.peak_us}}))[1].samples;
 	told.through = timed("inside", () => ask({clauses: [{name: "_7"}]}))[1].samples;
 	recording.close();
 }

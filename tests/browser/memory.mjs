@@ -80,7 +80,7 @@ test("memory: the sums are those of the reference", async (t) => {
 		 */
 		const {peak_merged_samples: most, peak_merged_time_us: when} = viewer(name).numbers;
 		equal((await counted(page)).samples, most, `${name}: what lived at the peak`);
-		const {peakUs} = await page.evaluate(() => document.getElementById("page").memory.info.sums);
+		const peakUs = await page.evaluate(() => document.getElementById("page").memory.info.peak_us);
 		equal(peakUs, when, `${name}: when the peak was`);
 		await addressed(page, "weight", "peak");
 		await page.context().close();
@@ -99,7 +99,7 @@ test("memory: functions have the reference's samples for their places", async (t
 		const {profile, info} = document.getElementById("page").memory;
 		return profile.functions
 			.filter((it) => it.self)
-			.map((it) => [it.function, Math.round((it.self_bytes * info.rate) / info.wordBytes)]);
+			.map((it) => [it.function, Math.round((it.self_bytes * info.rate) / info.word_bytes)]);
 	});
 	equal(got.sort(), [...wanted].sort(), "samples by function");
 	const total = new Map(viewer("leaky").functions);
@@ -109,7 +109,7 @@ test("memory: functions have the reference's samples for their places", async (t
 		const sums = {};
 		for (let i = 1; i < tree.n; i++)
 			sums[heap.names[tree.name[i]]] =
-				(sums[heap.names[tree.name[i]]] ?? 0) + Math.round((tree.total[i] * info.rate) / info.wordBytes);
+				(sums[heap.names[tree.name[i]]] ?? 0) + Math.round((tree.total[i] * info.rate) / info.word_bytes);
 		return sums;
 	});
 	for (const [name, samples] of total) equal(inTree[name], samples, `all below ${name}`);
@@ -203,7 +203,7 @@ for (const name of ["leaky", "multidom-v3"])
 			 */
 			const line = await page.evaluate(() => {
 				const {chart, info} = document.getElementById("page").memory;
-				return Math.max(...chart.lines.part) * (info.rate / info.wordBytes);
+				return Math.max(...chart.lines.part) * (info.rate / info.word_bytes);
 			});
 			ok(line <= most + 1e-6, `“${words}”: the line's ${line} of ${most}`);
 		}
@@ -820,7 +820,7 @@ test("memory: the flame graph counts sampled objects", async (t) => {
 	equal(await rootText(page), `all: ${living} sampled objects`, "after a reload");
 	await what(page).selectOption("peak");
 	const {peak_objects: most} = await page.evaluate(() => ({
-		peak_objects: document.getElementById("page").memory.info.sums.peakObjects,
+		peak_objects: document.getElementById("page").memory.info.peak_objects,
 	}));
 	await becomes(() => rootText(page), `all: ${most} sampled objects`, "the objects at the peak");
 });
@@ -935,7 +935,7 @@ test("memory: two recordings are compared by the names of functions", async (t) 
 	const found = await page.evaluate(() => {
 		const {tree, names} = document.getElementById("page").memory.flame;
 		const {info} = document.getElementById("page").memory;
-		const out = {before: tree.before[0], after: tree.after[0], live: info.sums.liveBytes, only: []};
+		const out = {before: tree.before[0], after: tree.after[0], live: info.live_bytes, only: []};
 
 		for (let i = 1; i < tree.n; i++) if (tree.before[i] && !tree.after[i]) out.only.push(names[tree.name[i]]);
 		return out;

@@ -376,8 +376,8 @@ test("one file: a memory profile, beside a trace", async (t) => {
 
 		return {
 			program: info.program,
-			peak: info.sums.peakBytes,
-			live: info.sums.liveBytes,
+			peak: info.peak_bytes,
+			live: info.live_bytes,
 			all: profile.samples_bytes,
 			line: [...bytes],
 			saved: source.saved.size,

@@ -107,12 +107,21 @@ class Oracles(unittest.TestCase):
                 else:
                     self.assertEqual(got, want)
 
+    def test_without_time(self):
+        """Samples of which no time passed have no rate."""
+        with tempfile.NamedTemporaryFile(suffix=".trace") as file:
+            file.write(stackless(3))
+            file.flush()
+            said = run("identify", file.name).decode()
+            self.assertIn("3 allocations were sampled at the start, and nothing came later: there is no rate", said)
+            self.assertNotRegex(said, r"\binf|\bnan")
+
     def test_sums(self):
         for name in names():
             if name in (BAD_NAMES, CLOCK_BACK):
                 continue
             fields, tables = oracle(name)
-            got = json.loads(mem("identify", name, "--json"))
+            got = schemas.check(json.loads(mem("identify", name, "--json")), "profile")
             if len(tables.get("domain", [])) > 1:
                 # The reader takes the peak in the order of the file. Events of several domains are
                 # not sorted by time there.
@@ -218,7 +227,7 @@ class Viewer(unittest.TestCase):
             for text, objects, samples, _, most in told["filter"]:
                 if text == "live at peak" and told["peak_time_us"] == told["end_us"]:
                     continue  # Here the oracle has the viewer's fault of showing nothing.
-                got = json.loads(mem("timeline", name, "--json", "--points=1", *options_of(text), code=code))
+                got = schemas.check(json.loads(mem("timeline", name, "--json", "--points=1", *options_of(text), code=code)), "timeline")
                 with self.subTest(text):
                     self.assertEqual(f"objects {got['objects']}", objects)
                     self.assertEqual(f"samples {got['samples']}", samples)

@@ -2,6 +2,7 @@
 #include <mprof/hotspots-report.h>
 #include <mprof/leaks-report.h>
 #include <mprof/profile-diff.h>
+#include <mprof/profile-report.h>
 
 #include "mem-make.h"
 
@@ -248,6 +249,80 @@ static void test_diff(void)
 	told_free(&b);
 }
 
+static void write_profile(const struct mprof_profile_report *r, struct text *text)
+{
+	struct mprof_json j = {.put = put, .context = text};
+
+	text->n = 0;
+	mprof_json_open(&j, NULL, '{');
+	mprof_profile_write(r, &j);
+	mprof_json_close(&j, '}');
+}
+
+static void test_profile(void)
+{
+	static struct text text;
+	struct told t = told_new(0.5);
+	struct mprof_profile_report r = {.profile = t.profile, .mem = t.mem, .totals = *mprof_mem_totals(t.mem)};
+
+	write_profile(&r, &text);
+	CHECK_EQ_STR(text.bytes,
+		     "{\"program\":\"p\",\"host\":\"h\",\"parameters\":\"\",\"context\":\"\",\"pid\":7,\"version\":2,"
+		     "\"rate\":0.5,\"word_bytes\":8,\"start_us\":\"1795259273941809\",\"last_us\":\"1795259273941812\","
+		     "\"allocs\":{\"minor\":0,\"major\":3,\"external\":0},\"samples\":{\"minor\":0,\"major\":11,"
+		     "\"external\":0},\"promotes\":0,\"collects\":0,\"live_objects\":3,\"live_samples\":11,"
+		     "\"peak_samples\":11,\"peak_objects\":3,\"peak_us\":3,\"max_words\":6,\"words\":11,\"unknown\":0,"
+		     "\"damages\":0,\"truncated_stacks\":0,\"recordings\":1,\"sample_bytes\":16.0,\"allocated_bytes\":"
+		     "176.0,\"live_bytes\":176.0,\"peak_bytes\":176.0,\"error\":0.30151134457776363,\"notes\":[]}");
+	/* All that lacks is said; which of several recordings it is, only if nobody chose one. */
+	r.totals = (struct mprof_mem_totals){
+		.recordings = 2, .clock_steps = 1, .truncated = 3, .stackless = 1, .unnamed = 2};
+	write_profile(&r, &text);
+	CHECK_EQ_STR(
+		strstr(text.bytes, "\"notes\""),
+		"\"notes\":[\"2 recordings are joined here; this is the last of them.\","
+		"\"The clock stepped back 1 time; later events have the latest time before the step.\","
+		"\"The place of the allocation is missing in 3 stacks, which the writer cut.\","
+		"\"The stack of 1 allocation is unknown, because earlier bytes were lost.\","
+		"\"Names of functions or places are missing 2 times: a limit was reached, or bytes before them were "
+		"damaged.\"]}");
+	r.recording = 1;
+	write_profile(&r, &text);
+	CHECK(strstr(text.bytes, "\"notes\":[\"The clock"));
+	told_free(&t);
+}
+
+/* A page asks before anything came. */
+static void test_empty_profile(void)
+{
+	static struct text text;
+	struct mprof_profile *p = mprof_profile_new(&(struct mprof_profile_options){.seed = 5});
+	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.seed = 5});
+
+	write_profile(&(struct mprof_profile_report){.profile = p, .mem = d}, &text);
+	CHECK(strstr(text.bytes, "{\"program\":\"\",\"host\":\"\",\"parameters\":\"\",\"context\":\"\",\"pid\":-1,"
+				 "\"version\":0,\"rate\":0.0,\"word_bytes\":8,\"start_us\":\"0\",\"last_us\":\"0\""));
+	CHECK(strstr(text.bytes, "\"error\":0.0,\"notes\":[]}"));
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+}
+
+static void test_timeline(void)
+{
+	static struct text text;
+	struct told t = told_new(0.5);
+	struct mprof_json j = {.put = put, .context = &text};
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_profile_write_timeline(&(struct mprof_profile_report){.profile = t.profile, .mem = t.mem},
+				     (const uint64_t[2]){4, 11}, 2, 3, &j);
+	mprof_json_close(&j, '}');
+	CHECK_EQ_STR(text.bytes, "{\"start_us\":\"1795259273941809\",\"objects\":3,\"samples\":11,\"peak_samples\":11,"
+				 "\"peak_bytes\":176.0,\"points\":[{\"ns\":\"1500\",\"samples\":4,\"bytes\":64.0},"
+				 "{\"ns\":\"3000\",\"samples\":11,\"bytes\":176.0}]}");
+	told_free(&t);
+}
+
 /* However seldom a stream says that it samples, amounts are numbers. */
 static void test_tiny_rate(void)
 {
@@ -270,6 +345,9 @@ int main(void)
 	CHECK_RUN(test_leaks);
 	CHECK_RUN(test_deep_stack);
 	CHECK_RUN(test_diff);
+	CHECK_RUN(test_profile);
+	CHECK_RUN(test_empty_profile);
+	CHECK_RUN(test_timeline);
 	CHECK_RUN(test_tiny_rate);
 	return check_done();
 }

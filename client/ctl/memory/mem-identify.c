@@ -1,10 +1,10 @@
 /* `mprofctl mem identify`: show a memory profile's description of itself, and its totals. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "answer-output.h"
 #include "cleanup.h"
 #include "json.h"
 #include "mem-load.h"
@@ -59,14 +59,16 @@ static void put_info(const struct mem_input *in, const struct mprof_mem_info *in
 		put_text("   with context: ", info->context, "\n");
 }
 
+/* Return which part of WHOLE PART is, in percent; 0 of nothing. */
 static double share(uint64_t part, uint64_t whole)
 {
-	return 100.0 * (double)part / (double)whole;
+	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void put_sums(const struct mprof_mem_info *info, const struct mprof_profile_sums *s)
+static void put_sums(const struct mprof_mem *mem, const struct mprof_profile_sums *s)
 {
-	double seconds = (double)(s->last_us - info->start_us) / 1e6, sample = info->word_bytes / info->rate;
+	const struct mprof_mem_info *info = mprof_mem_info(mem);
+	double seconds = (double)(s->last_us - info->start_us) / 1e6, sample = mprof_mem_scale(mem);
 	uint64_t direct = s->samples[MPROF_MEM_MAJOR] + s->samples[MPROF_MEM_EXTERNAL];
 	uint64_t all = direct + s->samples[MPROF_MEM_MINOR];
 	char a[32], b[32], c[32];
@@ -74,6 +76,12 @@ static void put_sums(const struct mprof_mem_info *info, const struct mprof_profi
 	printf("Trace statistics:\n");
 	if (!s->last_us) {
 		printf("   no event\n");
+		return;
+	}
+	if (seconds <= 0) {
+		printf("   %" PRIu64
+		       " allocations were sampled at the start, and nothing came later: there is no rate\n",
+		       s->allocs[0] + s->allocs[1] + s->allocs[2]);
 		return;
 	}
 	printf("   Minor: %s/s allocations, %.1f%% promoted\n",
@@ -89,33 +97,31 @@ static void put_sums(const struct mprof_mem_info *info, const struct mprof_profi
 	printf("   Runtime: %.3f s\n", seconds);
 }
 
-static json_t *string_json(const char *text)
+/* Report what the recording lacks, but for what every verb reports of it (mem-input.c). */
+static void report_notes(const struct mem_input *in, const struct mprof_profile_report *r)
 {
-	return text_json(text, strlen(text));
+	char note[MPROF_PROFILE_NOTE_MAX];
+
+	for (uint32_t i = MPROF_PROFILE_TRUNCATED; i < MPROF_PROFILE_NOTES; i++)
+		if (mprof_profile_note(r, i, note))
+			say("note: %s: %s", in->name, note);
 }
 
-static json_t *identify_json(const struct mem_input *in, const struct mprof_profile_sums *s)
+static int show(const struct mem_load *l, const struct mprof_profile_report *r)
 {
-	const struct mprof_mem_info *info = mprof_mem_info(in->decoder);
-	const struct mprof_mem_totals *t = mprof_mem_totals(in->decoder);
-	char start[32], last[32];
+	report_notes(&l->in, r);
+	put_info(&l->in, mprof_mem_info(l->in.decoder));
+	put_sums(l->in.decoder, &l->whole);
+	return stdout_verdict();
+}
 
-	snprintf(start, sizeof(start), "%" PRIu64, info->start_us);
-	snprintf(last, sizeof(last), "%" PRIu64, s->last_us);
-	return json_pack("{so so so so sI sI sf sI ss ss s{sI sI sI} s{sI sI sI} sI sI sI sI sI sI sI sI sI sI sI sI}",
-			 "program", string_json(info->program), "host", string_json(info->host), "parameters",
-			 string_json(info->parameters), "context", string_json(info->context), "pid",
-			 (json_int_t)info->pid, "version", (json_int_t)info->version, "rate", info->rate, "word_bytes",
-			 (json_int_t)info->word_bytes, "start_us", start, "last_us", last, "allocs", "minor",
-			 (json_int_t)s->allocs[0], "major", (json_int_t)s->allocs[1], "external",
-			 (json_int_t)s->allocs[2], "samples", "minor", (json_int_t)s->samples[0], "major",
-			 (json_int_t)s->samples[1], "external", (json_int_t)s->samples[2], "promotes",
-			 (json_int_t)s->promotes, "collects", (json_int_t)s->collects, "live_objects",
-			 (json_int_t)s->live_objects, "live_samples", (json_int_t)s->live, "peak_samples",
-			 (json_int_t)s->peak, "peak_objects", (json_int_t)s->peak_objects, "peak_us",
-			 (json_int_t)(s->peak ? s->peak_us - info->start_us : 0), "max_words",
-			 (json_int_t)s->max_length, "words", (json_int_t)s->length, "unknown", (json_int_t)s->unknown,
-			 "damages", (json_int_t)t->damages, "truncated_stacks", (json_int_t)t->truncated);
+static int print(const struct mprof_profile_report *r)
+{
+	struct mprof_json j = answer_output(NULL);
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_profile_write(r, &j);
+	return answer_output_end(&j);
 }
 
 int mem_identify(const struct ctl *ctl, int argc, char **argv)
@@ -124,7 +130,7 @@ int mem_identify(const struct ctl *ctl, int argc, char **argv)
 	struct mem_filter all = {0};
 	struct options o;
 	struct operands left;
-	json_t *json;
+	struct mprof_profile_report report;
 	int r = options_parse(ctl, argc, argv, &o, &left), printed;
 
 	r = r ? r : mem_input_recording(o.recording, &all.recording);
@@ -133,14 +139,7 @@ int mem_identify(const struct ctl *ctl, int argc, char **argv)
 	r = mem_load(&l, left.at[0], &all, false, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
-	if (ctl->json) {
-		json = identify_json(&l.in, &l.whole);
-		printed = json ? json_print(json) : say_memory();
-		json_decref(json);
-	} else {
-		put_info(&l.in, mprof_mem_info(l.in.decoder));
-		put_sums(mprof_mem_info(l.in.decoder), &l.whole);
-		printed = stdout_verdict();
-	}
+	report = mem_load_report(&l);
+	printed = ctl->json ? print(&report) : show(&l, &report);
 	return printed ? printed : r;
 }

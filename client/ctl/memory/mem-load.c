@@ -305,6 +305,14 @@ void mem_load_deinit(struct mem_load *l)
 	mem_input_close(&l->in);
 }
 
+struct mprof_profile_report mem_load_report(const struct mem_load *l)
+{
+	return (struct mprof_profile_report){.profile = l->profile,
+					     .mem = l->in.decoder,
+					     .totals = *mprof_mem_totals(l->in.decoder),
+					     .recording = l->in.recording};
+}
+
 uint64_t mem_load_length(const struct mem_load *l)
 {
 	return l->whole.last_us > l->start_us ? l->whole.last_us - l->start_us : 0;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include <mprof/flame.h>
+#include <mprof/profile-report.h>
 #include <mprof/profile.h>
 
 #include "mem-input.h"
@@ -53,6 +54,8 @@ struct mem_load {
 int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool tree, uint64_t *line, uint32_t line_n);
 void mem_load_deinit(struct mem_load *l);
 
+/* Return the report of the loaded profile, valid until mem_load_deinit(). */
+struct mprof_profile_report mem_load_report(const struct mem_load *l);
 /* Return how long the profile is, in microseconds; 0 if it has no event. */
 uint64_t mem_load_length(const struct mem_load *l);
 /* Return AMOUNT (0 or more) without its fraction, at most INT64_MAX. */

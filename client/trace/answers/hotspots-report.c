@@ -23,16 +23,11 @@ struct written {
 	double scale;	 /* bytes per sample */
 };
 
-static uint64_t sum(const uint64_t of[3])
-{
-	return of[0] + of[1] + of[2];
-}
-
 struct mprof_hotspots_totals mprof_hotspots_totals(const struct mprof_hotspots_report *r)
 {
 	const struct mprof_profile_sums *s = mprof_profile_sums(r->profile);
 	const struct mprof_mem_info *info = mprof_mem_info(r->mem);
-	struct mprof_hotspots_totals t = {.samples = sum(s->samples), .objects = sum(s->allocs)};
+	struct mprof_hotspots_totals t = {.samples = memory_all(s->samples), .objects = memory_all(s->allocs)};
 	const struct mprof_hotspot *list;
 	uint32_t n;
 

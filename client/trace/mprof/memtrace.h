@@ -189,7 +189,7 @@ struct mprof_mem_totals {
 	uint64_t clock_steps; /* events with an earlier stamp than the event before */
 	uint64_t truncated;   /* stacks that the writer cut */
 	uint64_t stackless;   /* allocs with MPROF_MEM_NO_STACK */
-	uint64_t unnamed;     /* codes, locations and names past the limits */
+	uint64_t unnamed;     /* codes, locations and names past the limits, or behind damage of the names */
 	/*
 	 * Recordings begun so far; counting ends after the one behind the chosen one
 	 * (options.recording).

@@ -6,6 +6,7 @@
 #include <mprof/diff-report.h>
 #include <mprof/hotspots-report.h>
 #include <mprof/leaks-report.h>
+#include <mprof/profile-report.h>
 #include <mprof/statistics-report.h>
 #include <mprof/threads-report.h>
 #include <mprof/why-report.h>
@@ -343,6 +344,21 @@ char *wasm_hotspots(const struct scan *s, enum mprof_weight weight)
 	mprof_hotspots_write(&r, &j);
 	mprof_json_close(&j, '}');
 	mprof_hotspots_free(hotspots);
+	return taken(&text, MPROF_OK);
+}
+
+char *wasm_profile(const struct scan *all, const struct scan *base, bool chosen)
+{
+	const struct mprof_profile_report r = {.profile = scan_profile(all),
+					       .mem = scan_decoder(all),
+					       .totals = *mprof_mem_totals(scan_decoder(base)),
+					       .recording = chosen};
+	struct growing text = {0};
+	struct mprof_json j = {.put = put, .context = &text, .shown = true};
+
+	mprof_json_open(&j, NULL, '{');
+	mprof_profile_write(&r, &j);
+	mprof_json_close(&j, '}');
 	return taken(&text, MPROF_OK);
 }
 

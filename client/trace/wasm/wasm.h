@@ -144,6 +144,11 @@ struct mprof_flame *wasm_flame(const struct scan *s, enum mprof_weight weight, b
  * counted.
  */
 char *wasm_hotspots(const struct scan *s, enum mprof_weight weight);
+/*
+ * The answer of `mprofctl mem identify` about ALL, complete. BASE is the scan of the bytes in their order, which may be ALL. CHOSEN: the
+ * recording was chosen among several.
+ */
+char *wasm_profile(const struct scan *all, const struct scan *base, bool chosen);
 /* The same of `mprofctl mem leaks`. */
 char *wasm_leaks(const struct scan *s);
 /* Write damage I as a sentence into TEXT of SIZE bytes. Return false after the last one kept. */

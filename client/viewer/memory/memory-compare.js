@@ -141,7 +141,7 @@ export class Compare {
 
 		if (!this.on || (this.other !== null && !other)) return null;
 		const profile = await it.heap.profile({
-			...selection.question(filter, Number(it.info.sums.peakUs), objects),
+			...selection.question(filter, Number(it.info.peak_us), objects),
 			...options,
 		});
 		return profile && {profile, names: it.heap.names};

@@ -233,8 +233,8 @@ export class Filters {
 
 	/* Show the errors of the clauses and compute the filter. */
 	judge() {
-		const {startUs, sums} = this.info ?? {startUs: 0n, sums: {peakUs: 0}};
-		const {filter, errors} = gather(this.only.clauses, startUs, Number(sums.peakUs));
+		const {startUs, peak_us: peakUs} = this.info ?? {startUs: 0n, peak_us: 0};
+		const {filter, errors} = gather(this.only.clauses, startUs, Number(peakUs));
 		const wrong = this.hide.clauses.map((it) => meaning(it, startUs).error ?? null);
 		const bad = [...errors, ...wrong].filter(Boolean).length;
 		const all = errors.length + wrong.length;

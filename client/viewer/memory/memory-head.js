@@ -131,7 +131,6 @@ export class Head {
 
 	/** Show the facts of INFO, the answer of heap.load(), and of SOURCE. */
 	know(info, source) {
-		const {sums} = info;
 		const duration = Number(info.endUs - info.startUs);
 
 		this.line.replaceChildren(
@@ -141,11 +140,11 @@ export class Head {
 			),
 			this.fact(`${span(duration)}`, "from its start to its last event"),
 			this.fact(
-				`${amount(sums.totalBytes)} allocated ${give(sums.relativeError)}`,
-				`estimated from ${count(sumOf(sums.samples), "sample")}`,
+				`${amount(info.allocated_bytes)} allocated ${give(info.error)}`,
+				`estimated from ${count(sumOf(info.samples), "sample")}`,
 			),
-			this.fact(`peak ${amount(sums.peakBytes)} at +${span(Number(sums.peakUs))}`, ""),
-			this.fact(`${amount(sums.liveBytes)} live at the end`, count(sums.liveObjects, "sampled object")),
+			this.fact(`peak ${amount(info.peak_bytes)} at +${span(Number(info.peak_us))}`, ""),
+			this.fact(`${amount(info.live_bytes)} live at the end`, count(Number(info.live_objects), "sampled object")),
 		);
 		this.details.replaceChildren(
 			...this.pairs(info, source, duration)
@@ -166,21 +165,19 @@ export class Head {
 	}
 
 	pairs(info, source, duration) {
-		const {sums} = info;
-
 		return [
 			["Program", shown(info.program ?? "", 1000)],
 			["Host", shown(info.host ?? "")],
 			["Context", shown(info.context ?? "", 1000)],
 			["Parameters of the runtime", shown(info.parameters ?? "", 1000)],
-			["Process", info.pid === null || Number(info.pid) < 0 ? "" : String(info.pid)],
+			["Process", Number(info.pid) < 0 ? "" : String(info.pid)],
 			[
 				"Sampled",
 				info.rate > 0
-					? `one word in ${Math.round(1 / info.rate).toLocaleString("en")}: a sample stands for ${amount(info.wordBytes / info.rate)}`
+					? `one word in ${Math.round(1 / info.rate).toLocaleString("en")}: a sample stands for ${amount(info.sample_bytes)}`
 					: "",
 			],
-			["Word", `${info.wordBytes} bytes`],
+			["Word", `${info.word_bytes} bytes`],
 			["Began", info.startUs > 0n ? `${wall(info.startUs, 0, 6)} UTC` : "not said"],
 			["Last event", info.startUs > 0n ? `${wall(info.startUs, duration, 6)} UTC` : ""],
 			["Duration", exactSpan(duration)],
@@ -188,9 +185,9 @@ export class Head {
 			["Recordings in it", info.recordings > 1 ? String(info.recordings) : ""],
 			[
 				"Events",
-				`${count(sumOf(sums.allocs), "allocation")}, ${count(sums.promotes, "promotion")}, ${count(sums.collects, "collection")}; ${count(sumOf(sums.samples), "sample")}`,
+				`${count(sumOf(info.allocs), "allocation")}, ${count(Number(info.promotes), "promotion")}, ${count(Number(info.collects), "collection")}; ${count(sumOf(info.samples), "sample")}`,
 			],
-			["Peak", `${amount(sums.peakBytes)}, ${share(sums.peakBytes, sums.totalBytes)} of all allocations`],
+			["Peak", `${amount(info.peak_bytes)}, ${share(info.peak_bytes, info.allocated_bytes)} of all allocations`],
 			...source.facts,
 		];
 	}
@@ -248,5 +245,5 @@ export class Head {
 
 /** Return the sum of the numbers of BYSOURCE, an object. */
 function sumOf(bySource) {
-	return Object.values(bySource).reduce((a, b) => a + b, 0);
+	return Object.values(bySource).reduce((a, b) => a + Number(b), 0);
 }

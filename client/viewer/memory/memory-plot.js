@@ -72,7 +72,7 @@ export class Plot {
 	}
 
 	get top() {
-		return Math.max(this.info.sums.peakBytes, 1) * 1.06;
+		return Math.max(this.info.peak_bytes, 1) * 1.06;
 	}
 
 	y(bytes) {
@@ -106,7 +106,7 @@ export class Plot {
 		ctx.font = FONT;
 		this.axes(ctx, colours);
 		if (this.lines) {
-			this.line(ctx, this.lines.full, colours.line, colours.fill, this.info.sums);
+			this.line(ctx, this.lines.full, colours.line, colours.fill, this.info);
 			if (this.lines.part) this.line(ctx, this.lines.part, colours.part, null);
 		}
 		this.peak(ctx, colours);
@@ -162,7 +162,7 @@ export class Plot {
 		const {from, to} = this.lines;
 		const path = new Path2D();
 		const top = peak
-			? Math.max(0, Math.round(((Number(peak.peakUs) - from) / Math.max(1, to - from)) * values.length) - 1)
+			? Math.max(0, Math.round(((Number(peak.peak_us) - from) / Math.max(1, to - from)) * values.length) - 1)
 			: -1;
 		const floor = this.y(0);
 		let y = floor;
@@ -172,7 +172,7 @@ export class Plot {
 			const x = this.x(from + ((to - from) * (i + 1)) / values.length);
 
 			path.lineTo(x, y);
-			if (i === top) path.lineTo(x, this.y(peak.peakBytes));
+			if (i === top) path.lineTo(x, this.y(peak.peak_bytes));
 			y = this.y(values[i]);
 			path.lineTo(x, y);
 		}
@@ -186,7 +186,7 @@ export class Plot {
 	}
 
 	peak(ctx, colours) {
-		const {peakUs, peakBytes} = this.info.sums;
+		const {peak_us: peakUs, peak_bytes: peakBytes} = this.info;
 		const [x, y] = [this.x(Number(peakUs)), this.y(peakBytes)];
 		const text = `peak ${amount(peakBytes)}`;
 

@@ -239,7 +239,7 @@ export class MemoryPage {
 
 	/** Return the statistical error of BYTES, an estimate from samples, as text: "± 5 %". */
 	error(bytes) {
-		const samples = this.info ? (bytes * this.info.rate) / this.info.wordBytes : 0;
+		const samples = this.info?.sample_bytes ? bytes / this.info.sample_bytes : 0;
 
 		return samples > 0 ? give(1 / Math.sqrt(samples)) : "";
 	}
@@ -279,13 +279,13 @@ export class MemoryPage {
 
 		if (turn !== this.profiling || this.closed || (compare.on && !before)) return;
 		const profile = await heap.profile({
-			...choice.question(filters.filter, Number(info.sums.peakUs), objects),
+			...choice.question(filters.filter, Number(info.peak_us), objects),
 			...options,
 		});
 		if (!profile || this.closed) return;
 		this.cost = performance.now() - began;
 		this.profile = profile;
-		choice.tell(profile, info.sums.totalBytes);
+		choice.tell(profile, info.allocated_bytes);
 		const view = new ProfileView(profile, heap.names, before, objects);
 		flame.show(view);
 		this.sandwich.show(view);
@@ -300,7 +300,7 @@ export class MemoryPage {
 		const turn = (this.scene = (this.scene ?? 0) + 1);
 		const n = Math.min(chart.plot, 4096);
 		const to = chart.end;
-		const filter = this.choice.lineFilter(this.filters.filter, Number(info.sums.peakUs));
+		const filter = this.choice.lineFilter(this.filters.filter, Number(info.peak_us));
 		/*
 		 * Ask for one line after the other, because only the newest question of a kind is answered.
 		 * Stop if a newer call of draw() began.

@@ -131,7 +131,7 @@ export class HeapStrip {
 		tracks.renew();
 		const met = tracks.meeting(camera.from, camera.to);
 		met.forEach((it) => it.look(camera.from, camera.to, camera.width));
-		this.peak = scaleOf(Math.max(1, ...tracks.list.map((it) => it.info?.sums.peakBytes ?? 1)));
+		this.peak = scaleOf(Math.max(1, ...tracks.list.map((it) => it.info?.peak_bytes ?? 1)));
 		const pointer = this.time ?? this.tooltip.time;
 		this.shown = primitives(met, camera, this.peak, {pointer, range: this.selection.range}, this.height);
 		paint(this.pen(camera.width), this.shown, this.hooks.palette(), camera.width, this.height);

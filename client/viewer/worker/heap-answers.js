@@ -7,8 +7,6 @@
 import {Texts} from "./heap-names.js";
 import {need} from "./wasm.js";
 
-/* Heaps of an allocation, in the order of the wasm. */
-const SOURCES = ["minor", "major", "external"];
 /* Which objects an answer counts -> enum mprof_weight. */
 const WEIGHTS = {all: 0, live: 1, peak: 2};
 const U32 = 2 ** 32;
@@ -32,21 +30,7 @@ export class Answers {
 		this.decoder = wasm.c.scan_decoder(pass) >>> 0;
 		this.texts = new Texts(wasm, this.decoder);
 		this.profile = wasm.c.scan_profile(pass) >>> 0;
-		this.sums = wasm.object("mprof_profile_sums", wasm.c.mprof_profile_sums(this.profile) >>> 0);
-		this.info = wasm.c.mprof_mem_info(this.decoder) >>> 0;
 		this.scale = wasm.c.mprof_mem_scale(this.decoder);
-	}
-
-	/** Return the N numbers of 64 bits at the address AT as an array of Numbers. */
-	#numbers(at, n) {
-		return Array.from(new BigUint64Array(this.wasm.c.memory.buffer, at, n), Number);
-	}
-
-	/** Return the numbers at the address AT, one for each heap: {minor, major, external}. */
-	bySource(at) {
-		const numbers = this.#numbers(at, SOURCES.length);
-
-		return Object.fromEntries(SOURCES.map((name, i) => [name, numbers[i]]));
 	}
 
 	// Trees.
@@ -144,18 +128,6 @@ export class Answers {
 		} finally {
 			c.mprof_flame_free(flame);
 		}
-	}
-
-	/** Return [number of objects, number of samples] that WEIGHT, a number of WEIGHTS, counts. */
-	counted(weight) {
-		const {sums} = this;
-		const sum = (at) => this.#numbers(at, SOURCES.length).reduce((a, b) => a + b, 0);
-
-		return [
-			[sum(sums.allocs), sum(sums.samples)],
-			[Number(sums.live_objects), Number(sums.live)],
-			[Number(sums.peak_objects), Number(sums.peak)],
-		][weight];
 	}
 
 	/** Return the answer of heap.profile(). HIDING is that of #trees(). */

@@ -60,11 +60,6 @@ export class Texts {
 		});
 	}
 
-	/** Return the NUL-terminated text at the address AT for the user; see printable(). */
-	terminated(at) {
-		return this.printable(at, this.wasm.bytes.indexOf(0, at) - at);
-	}
-
 	/** Return string I of the decoder for the user; see printable(). */
 	string(i) {
 		let text = this.#known.get(i);

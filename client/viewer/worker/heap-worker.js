@@ -153,7 +153,7 @@ class Server {
 			await loading.run(recording, source);
 			if (this.loading !== loading) throw new Error("Another recording was loaded meanwhile.");
 			this.recording = recording;
-			return infoOf(recording, this.names);
+			return infoOf(recording);
 		} catch (error) {
 			recording.close();
 			throw error;
@@ -196,7 +196,7 @@ class Server {
 	 */
 	#turn(time) {
 		if (!this.recording.follow(time)) return;
-		for (const id of this.feeds.splice(0)) this.#answer(id, infoOf(this.recording, this.names));
+		for (const id of this.feeds.splice(0)) this.#answer(id, infoOf(this.recording));
 		const [next] = this.questions;
 
 		if (next) this.#answerQuestion(...next, time);
