@@ -36,6 +36,7 @@
 #include "memory-stream.h"
 #include "regular.h"
 #include "space.h"
+#include "wal-loss.h"
 
 #define BUSY_MS 1000
 
@@ -173,11 +174,13 @@ static int migrate(sqlite3 *db, const char *const *const *migrations)
 #define TEXT_OF(x) #x
 #define TEXT(x)	   TEXT_OF(x)
 
-static int set_up(sqlite3 *db, const char *const *const *migrations)
+static int set_up(sqlite3 *db, const char *path, const char *const *const *migrations, uint64_t *lost)
 {
 	int persist = 1, r;
 
 	sqlite3_busy_timeout(db, BUSY_MS);
+	if (lost)
+		*lost = wal_loss(db, path);
 	r = database_run(db, "PRAGMA page_size = " TEXT(DATABASE_PAGE_BYTES) ";"
 									     "PRAGMA auto_vacuum = INCREMENTAL;"
 									     "PRAGMA journal_mode = WAL;"
@@ -244,7 +247,8 @@ static bool is_other_kind(const char *path)
 	       regular_is_other(path, "-journal");
 }
 
-int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size)
+int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, uint64_t *lost, char *sentence,
+		  size_t size)
 {
 	sqlite3 *db = NULL;
 	int r = create_file(path);
@@ -261,7 +265,7 @@ int database_open(sqlite3 **dbp, const char *path, const char *const *const *mig
 	r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (db)
 		sqlite3_extended_result_codes(db, 1);
-	r = r == SQLITE_OK ? set_up(db, migrations) : database_error(db, r);
+	r = r == SQLITE_OK ? set_up(db, path, migrations, lost) : database_error(db, r);
 	if (r != 0) {
 		snprintf(sentence, size, "%s: the archive cannot be opened: %s", path, reason(db, r));
 		sqlite3_close(db);
@@ -340,12 +344,7 @@ bool database_file_changed(struct database_file *file, const char *path)
 	return stat(path, &st) < 0 || st.st_dev != file->dev || st.st_ino != file->ino;
 }
 
-/*
- * Copy the header of the WAL index: each commit changes it, and it lies in memory that all
- * connections share (https://www.sqlite.org/walformat.html). Asking SQLite takes a transaction with
- * its locks. False: there is no index that a writer keeps current.
- */
-static bool index_header(sqlite3 *db, uint8_t *header)
+bool database_index(sqlite3 *db, uint8_t header[DATABASE_INDEX_BYTES])
 {
 	sqlite3_file *file = NULL;
 	volatile void *index = NULL;
@@ -368,12 +367,12 @@ bool database_commits_hold(const struct database_commits *c, sqlite3 *db)
 {
 	uint8_t now[DATABASE_INDEX_BYTES];
 
-	return c->known && index_header(db, now) && memcmp(now, c->index, sizeof(now)) == 0;
+	return c->known && database_index(db, now) && memcmp(now, c->index, sizeof(now)) == 0;
 }
 
 void database_commits_begin(struct database_commits *c, sqlite3 *db)
 {
-	c->known = sqlite3_txn_state(db, "main") == SQLITE_TXN_NONE && index_header(db, c->index);
+	c->known = sqlite3_txn_state(db, "main") == SQLITE_TXN_NONE && database_index(db, c->index);
 }
 
 void database_commits_note(struct database_commits *c, int64_t number)

@@ -14,10 +14,11 @@
 
 /*
  * Open or create the database at PATH for writing, apply the settings of database.c, and run the
- * MIGRATIONS (see below) that it has not had. Return 0, with the database in *DBP; or -errno or an
- * archive_condition, with a sentence in SENTENCE (SIZE bytes).
+ * MIGRATIONS (see below) that it has not had. Return 0, with the database in *DBP, and in *LOST, if LOST is not NULL, the commits that
+ * its write-ahead log has lost (wal-loss.h); or -errno or an archive_condition, with a sentence in SENTENCE (SIZE bytes).
  */
-int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size);
+int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, uint64_t *lost, char *sentence,
+		  size_t size);
 
 /*
  * Create the directory NAME in STATE if it is missing, and lock it against a second writer. *PATH
@@ -83,6 +84,12 @@ struct database_commits {
 };
 /* Return true if nothing was committed since C was noted. */
 bool database_commits_hold(const struct database_commits *c, sqlite3 *db);
+/*
+ * Copy the header of the WAL index: each commit changes it, and it lies in memory that all
+ * connections share (https://www.sqlite.org/walformat.html). Asking SQLite takes a transaction with
+ * its locks. False: there is no index that a writer keeps current.
+ */
+bool database_index(sqlite3 *db, uint8_t header[DATABASE_INDEX_BYTES]);
 /*
  * Begin to note: call it before PRAGMA data_version, and database_commits_note() with its answer. While a transaction of
  * DB is open, data_version is that of the transaction's snapshot, and the index may be newer: such an answer is for this

@@ -394,7 +394,7 @@ int salvage_run(const struct salvage *s, FILE *out)
 		return -ENOMEM;
 	}
 	remove_with_log(path);
-	r = stat(s->path, &st) < 0 ? -errno : database_open(&to, path, s->migrations, sentence, sizeof(sentence));
+	r = stat(s->path, &st) < 0 ? -errno : database_open(&to, path, s->migrations, NULL, sentence, sizeof(sentence));
 	if (r == 0)
 		r = open_damaged(s->path, &from);
 	if (r == 0)

@@ -10,6 +10,7 @@
 #include "archive.h"
 #include "cleanup.h"
 #include "database.h"
+#include "log.h"
 #include "space.h"
 
 /*
@@ -54,16 +55,30 @@ void store_explain(const struct store *s, int r, char *text, size_t size)
 		snprintf(text, size, "%s: %s", path ? path : s->format->file, condition_text(r));
 }
 
+/* Say that the log of the database PATH has LOST commits that SQLite did not recover. */
+static void tell_lost(struct store *s, const char *path, uint64_t lost)
+{
+	s->lost_commits += lost;
+	if (lost)
+		log_error("Commits of the archive are lost: behind a damaged place its log has more of them, which "
+			  "SQLite "
+			  "does not recover. They had the last bytes, captures and changes before the program ended: "
+			  "file=%s-wal commits=%llu",
+			  path, (unsigned long long)lost);
+}
+
 static int open_database(struct store *s, char *sentence, size_t size)
 {
 	CLEANUP(freep) char *path = NULL;
+	uint64_t lost = 0;
 	int r;
 
 	if (asprintf(&path, "%s/%s", s->directory, s->format->file) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	r = database_open(&s->db, path, s->format->migrations, sentence, size);
+	r = database_open(&s->db, path, s->format->migrations, &lost, sentence, size);
+	tell_lost(s, path, lost);
 	if (r != 0)
 		return r;
 	s->statements.db = s->db;

@@ -50,6 +50,7 @@ struct store {
 	bool in_transaction;	/* a transaction is open */
 	bool full;		/* see space_is_full() */
 	struct failure failure; /* the last -errno */
+	uint64_t lost_commits;	/* of the write-ahead log that store_open() found (wal-loss.h) */
 };
 
 /*

@@ -146,6 +146,8 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 		 c->archive.damaged_pieces},
 		{"mprofd_damaged_packets", "counter", "Packets lost wholly or in part to damage on the disk.",
 		 c->archive.damaged_packets},
+		{"mprofd_lost_commits", "counter", "Commits that a damaged log had lost when the archive was opened.",
+		 c->archive.lost_commits},
 		{"mprofd_queue_bytes", "gauge", "Bytes that were copied and are not committed yet, with overhead.",
 		 level.bytes},
 		{"mprofd_queue_limit_bytes", "gauge", "Most bytes that may be queued.", level.limit},

@@ -574,6 +574,7 @@ int commit_thread_start(struct commit_thread **tp, struct archive_writer **w, st
 	t->config = config;
 	t->wake = wake;
 	t->w = *w;
+	t->state.lost_commits = archive_writer_store(t->w)->lost_commits;
 	r = -pthread_create(&t->thread, NULL, commit_thread_run, t);
 	if (r) {
 		transaction_deinit(&t->transaction);

@@ -35,6 +35,7 @@ struct commit_thread_state {
 	uint64_t commit_ns;			  /* ns spent in transactions */
 	struct archive_outbox outbox;		  /* zeroed while nothing is sent to a hub */
 	uint64_t damaged_pieces, damaged_packets; /* pieces and packets found damaged, and taken out of service */
+	uint64_t lost_commits;			  /* commits that a damaged log had lost when the archive was opened */
 	struct deletion_totals deleted;
 	struct {
 		uint64_t steps;	      /* steps of CLOCK_REALTIME since the process began */

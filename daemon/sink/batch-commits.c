@@ -589,6 +589,8 @@ int commit_thread_start(struct commit_thread **ap, const char *state, const stru
 	if (r == 0 && space_is_small(memtraces_store(a->w), config_smallest_space(config), small, sizeof(small)))
 		log_warning("%s", small);
 	if (r == 0)
+		a->state.lost_commits = memtraces_store(a->w)->lost_commits;
+	if (r == 0)
 		r = settle(a->w, last_id);
 	if (r == 0)
 		r = begin_thread(a);

@@ -25,6 +25,7 @@ struct commit_thread_state {
 	uint64_t clock_damaged; /* times that the age clock began anew, as its rows were damaged */
 	struct deletion_totals deletions;
 	uint64_t damaged_pieces; /* pieces found damaged, and taken out of service */
+	uint64_t lost_commits;	 /* commits that a damaged log had lost when the archive was opened */
 	char sentence[448];	 /* what is wrong, for users; "" = nothing */
 };
 

@@ -137,6 +137,8 @@ static void metrics_text(const struct receiver *receiver, char *text, size_t siz
 		{"over_quota", "counter", "Streams cut off because their recordings were too large.", c->quota},
 		{"damaged_pieces", "counter", "Pieces of recordings that do not agree with their checksums.",
 		 receiver->state.damaged_pieces},
+		{"lost_commits", "counter", "Commits that a damaged log had lost when the archive was opened.",
+		 receiver->state.lost_commits},
 		{"deleted", "counter", "Recordings deleted by quotas.", receiver->state.deleted},
 		{"clock_steps", "counter", "Times that the system clock was set.", receiver->state.clock_steps},
 		{"age_clock_damaged", "counter",

@@ -81,7 +81,7 @@ static bool make(const char *state, uint64_t rows, uint32_t row_bytes)
 	snprintf(path, sizeof(path), "%s/archive", state);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/archive/trace.db", state);
-	r = database_open(&db, path, first, sentence, sizeof(sentence));
+	r = database_open(&db, path, first, NULL, sentence, sizeof(sentence));
 	if (r == 0)
 		r = sqlite3_exec(db, streams_sql, NULL, NULL, NULL);
 	if (r == 0)

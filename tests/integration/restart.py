@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import struct
 import time
 
 import daemons
@@ -107,6 +108,39 @@ class Down(daemons.Case):
         self.assertEqual(events_of(d.trace("guest")), new)
         self.check_loss(d, listed[0]["run"])
         self.assertEqual(d.query(f"SELECT lost_packets FROM streams WHERE run = {listed[1]['run']}"), [(0,)])
+
+    def commits_of(self, log):
+        """Return where the frames of a write-ahead log begin that end a commit, and the bytes of a frame."""
+        with open(log, "rb") as f:
+            head = f.read(32)
+            frame_bytes = 24 + struct.unpack_from(">I", head, 8)[0]
+            frames = range(32, os.path.getsize(log) - frame_bytes + 1, frame_bytes)
+            headers = {at: (f.seek(at), f.read(24))[1] for at in frames}
+        return [at for at in frames if headers[at][8:16] == head[16:24] and any(headers[at][4:8])], frame_bytes
+
+    def test_damaged_log(self):
+        """A bit of the log flips before SQLite recovers it. Its commits are told, and what the ring still has is copied again."""
+        d, ring = self.begin()
+        d.stop_server()
+        log = os.path.join(d.state, "archive/trace.db-wal")
+        commits, frame_bytes = self.commits_of(log)
+        self.assertGreater(len(commits), 4)
+        with open(log, "r+b") as f:
+            at = commits[-4] + frame_bytes + 24 + 50  # in the first frame of the last commit but two
+            f.seek(at)
+            byte = f.read(1)[0]
+            f.seek(at)
+            f.write(bytes([byte ^ 1]))
+        d.start()
+        # The last commit may end in the flipped frame's own commit, so at least two are behind it.
+        lost = d.collector_metric("mprofd_lost_commits_total")
+        self.assertIn(lost, (2, 3))
+        self.assertRegex(d.said(), rf"Commits of the archive are lost: .* file=\S+/archive/trace.db-wal commits={lost:.0f}\n")
+        d.wait_archived(ring, "guest", 61)
+        self.assertEqual(events_of(d.trace("guest")), ring.written[: len(events_of(d.trace("guest")))])
+        d.kill_collector()
+        d.start_collector()
+        self.assertEqual(d.collector_metric("mprofd_lost_commits_total"), 0)
 
     def test_writer_ended(self):
         d, ring = self.begin()
