@@ -227,74 +227,10 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 	return r;
 }
 
-/* For archive_writer_resume(). */
-struct resuming {
-	int (*call)(void *context, const struct archive_resume *resume);
-	void *context;
-};
-
-/* Call for the streams of the runs from FIRST to LAST. */
-static int resume_between(struct archive_writer *w, const struct resuming *resuming, int64_t first, int64_t last)
-{
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->store.statements, STATEMENT_RESUME, VALUES(first, last), &s);
-
-	while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
-		struct archive_resume resume;
-
-		r = resume_row(w, s, &resume);
-		if (r == 0)
-			r = resuming->call(resuming->context, &resume);
-		if (r != 0)
-			return r;
-	}
-	return r;
-}
-
-/* Return 0 if all rows of the runs from FIRST to LAST can be read, and of their streams; -EBADMSG if not; or another error. */
-static int read_rows(struct archive_writer *w, int64_t first, int64_t last)
-{
-	int64_t n;
-	bool is_none;
-
-	return statement_number(&w->store.statements, STATEMENT_RESUME_READ, VALUES(first, last), &n, &is_none);
-}
-
-/* Call for the runs of which all streams can be read; log how many were passed over. */
-static int resume_readable(struct archive_writer *w, const struct resuming *resuming)
-{
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	uint64_t passed = 0;
-	int r = statement_get(&w->store.statements, STATEMENT_RESUME_RUNS, NO_VALUES, &s);
-
-	while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
-		const int64_t run = sqlite3_column_int64(s, 0);
-
-		r = read_rows(w, run, run);
-		passed += r == -EBADMSG;
-		if (r == 0)
-			r = resume_between(w, resuming, run, run);
-		else if (r == -EBADMSG)
-			r = 0;
-		if (r != 0)
-			return r;
-	}
-	if (r == 0 && passed != w->not_resumed)
-		log_write_limited(
-			&w->failure_lines, LOG_LEVEL_ERROR, NULL,
-			"The archive's file is damaged at streams of runs that may go on. They are not continued, what "
-			"their rings have is archived as new runs, and mprofd --fsck saves what is whole: "
-			"runs=%llu",
-			(unsigned long long)passed);
-	if (r == 0)
-		w->not_resumed = passed;
-	return r;
-}
-
 int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, const struct archive_resume *resume),
 			  void *context)
 {
-	const struct resuming resuming = {call, context};
+	struct archive_resume resume;
 	bool is_mine;
 	int r;
 
@@ -302,7 +238,7 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 	age_run(&w->age, &w->store, true);
 	r = lists_check(w);
 	if (r == 0)
-		r = row_sums_check_readable(w);
+		r = row_sums_check(w);
 	if (r == 0)
 		r = writer_enter(w, &is_mine);
 	if (r != 0)
@@ -314,8 +250,17 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 	r = writer_leave(w, is_mine, r);
 	if (r != 0)
 		return r;
-	r = read_rows(w, INT64_MIN, INT64_MAX);
-	if (r == -EBADMSG)
-		return resume_readable(w, &resuming);
-	return r ? r : resume_between(w, &resuming, INT64_MIN, INT64_MAX);
+	{
+		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+
+		r = statement_get(&w->store.statements, STATEMENT_RESUME, NO_VALUES, &s);
+		while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
+			r = resume_row(w, s, &resume);
+			if (r == 0)
+				r = call(context, &resume);
+			if (r != 0)
+				return r;
+		}
+	}
+	return r;
 }

@@ -223,11 +223,8 @@ int row_sums_open(struct archive_writer *w)
 		r = keep(db, &tables[i]);
 	if (r == 0)
 		r = database_run(db, context_kept);
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++)
 		r = fill(db, &tables[i]);
-		/* A page of the table cannot be read. The check of the rows says what becomes of it. */
-		r = r == -EBADMSG ? 0 : r;
-	}
 	return r;
 }
 
@@ -420,21 +417,6 @@ int row_sums_check_row(struct archive_writer *w, const char *name, int64_t id, b
 		return *damaged ? note(w, &tables[i], bad, 0) : r;
 	}
 	return ARCHIVE_E_ABSENT;
-}
-
-int row_sums_check_readable(struct archive_writer *w)
-{
-	struct row_walk walk = {.has_ranges = true};
-	int r;
-
-	do {
-		const char *name = tables[walk.table].name;
-
-		r = row_sums_step(w, &walk);
-		if (r == -EBADMSG && strcmp(name, "streams") == 0)
-			r = 0;
-	} while (r == 0 && row_walk_goes_on(&walk));
-	return r;
 }
 
 int row_sums_check(struct archive_writer *w)

@@ -38,7 +38,5 @@ int row_sums_check_row(struct archive_writer *w, const char *name, int64_t id, b
  * Return 0 or an error.
  */
 int row_sums_check(struct archive_writer *w);
-/* Do the same, but pass over the streams if a page of them cannot be read: opening the archive has told and counted those. */
-int row_sums_check_readable(struct archive_writer *w);
 
 #endif

@@ -56,7 +56,6 @@ struct archive_writer {
 	struct log_limit failure_lines; /* of lines on those that no check can mend */
 	const char *
 		deleted_of; /* guest of what is deleted now; "" = unknown, because its row cannot be read; NULL = the rows say it */
-	uint64_t not_resumed; /* runs that could not be read when mprofd began; the log has this number */
 	int64_t unread_told; /* the newest capture of the kind `unread` of which the log says that it cannot be decided on */
 };
 

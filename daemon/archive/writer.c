@@ -27,53 +27,18 @@ static const char *const sql[STATEMENTS] = {
 #include "writer-statements.def"
 };
 
-/* Add the streams that the statement WHICH selects to the usage. */
-static int load_streams(struct archive_writer *w, enum writer_statement which)
-{
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->store.statements, which, NO_VALUES, &s);
-
-	while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
-		if (usage_add_stream(&w->usage, sqlite3_column_int64(s, 0)) < 0)
-			return -ENOMEM;
-	return r;
-}
-
-/* The rows of some streams cannot be read: load all streams by the index, and log the number of those. */
-static int load_by_index(struct archive_writer *w)
-{
-	uint64_t lacking = 0;
-	int r = load_streams(w, STATEMENT_USAGE_STREAM_IDS);
-
-	for (size_t i = 0; i < w->usage.n && r == 0; i++) {
-		int64_t run;
-		bool is_none;
-
-		r = statement_number(&w->store.statements, STATEMENT_RUN_OF_STREAM, VALUES(w->usage.entries[i].stream),
-				     &run, &is_none);
-		lacking += r == -EBADMSG;
-		r = r == -EBADMSG ? 0 : r;
-	}
-	if (r != 0)
-		return r;
-	w->damage.pieces += lacking;
-	log_write_limited(&w->failure_lines, LOG_LEVEL_ERROR, NULL,
-			  "The archive's file is damaged in the list of its streams. The others are archived and kept "
-			  "as before, and mprofd --fsck saves what is whole: streams=%llu",
-			  (unsigned long long)lacking);
-	return 0;
-}
-
 static int load_usage(void *context)
 {
 	struct archive_writer *w = context;
 	static const enum writer_statement sums[] = {STATEMENT_USAGE_CHUNKS, STATEMENT_USAGE_TAILS};
+	CLEANUP(statement_resetp) sqlite3_stmt *streams = NULL;
 	int r;
 
 	usage_deinit(&w->usage);
-	r = load_streams(w, STATEMENT_USAGE_STREAMS);
-	if (r == -EBADMSG)
-		r = load_by_index(w);
+	r = statement_get(&w->store.statements, STATEMENT_USAGE_STREAMS, NO_VALUES, &streams);
+	while (streams && (r = statement_step(&w->store.statements, streams)) == STATEMENT_ROW)
+		if (usage_add_stream(&w->usage, sqlite3_column_int64(streams, 0)) < 0)
+			return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(sums) && r == 0; i++) {
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
