@@ -199,7 +199,7 @@ static int list_by_usage(struct enforcement *e, struct unlisted *u)
 	const struct usage *usage = &e->w->usage;
 	int r = 0;
 
-	*u = (struct unlisted){0};
+	*u = (struct unlisted){.is_new = u->is_new}; /* the marks stay */
 	e->n_heads = 0;
 	e->unlisted = 0;
 	for (size_t i = 0; i < usage->n && r == 0; i++)
@@ -213,12 +213,13 @@ static int list_readable(struct enforcement *e)
 {
 	struct unlisted u = {0};
 	int r = e->name ? list_by_indexes(e, &u) : -EBADMSG;
+	bool is_of_guest = r != -EBADMSG;
 
-	if (r == -EBADMSG)
+	if (!is_of_guest)
 		r = list_by_usage(e, &u);
 	if (r == 0 && u.is_new)
 		log_write_limited(
-			&e->w->bad_places.lines, LOG_LEVEL_ERROR, e->name,
+			&e->w->bad_places.lines, LOG_LEVEL_ERROR, is_of_guest ? e->name : NULL,
 			"The archive's file is damaged in the list of its streams. Limits delete nothing of the "
 			"streams that cannot be listed: streams=%llu",
 			(unsigned long long)u.n);

@@ -320,7 +320,9 @@ int archive_writer_drop_unread(struct archive_writer *w, uint64_t before_age, un
 
 	*dropped = 0;
 	*after = 0;
-	for (unsigned i = 0; i < limit && !bad_places_has(&w->bad_places, &place); i++) {
+	if (bad_places_has(&w->bad_places, &place))
+		return 0;
+	for (unsigned i = 0; i < limit; i++) {
 		struct unread u;
 		bool is_none;
 		int r = unread_next(w, &search, &capture, &is_none);

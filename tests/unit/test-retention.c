@@ -405,7 +405,7 @@ static void put_guest(struct fixture *f, int64_t id, const char *name, uint64_t 
 }
 
 /* Write bytes that are wrong to the beginning of the first PAGETYPE page of TABLE, as a disk does. */
-static void damage_page(const struct fixture *f, const char *table, const char *pagetype)
+static void damage_page_at(const struct fixture *f, const char *table, const char *pagetype, int n)
 {
 	const uint8_t bytes[4] = {0xff, 0xff, 0xff, 0xff};
 	CLEANUP(closep) int fd = -1;
@@ -413,14 +413,21 @@ static void damage_page(const struct fixture *f, const char *table, const char *
 	int64_t page;
 
 	CHECK_EQ_INT(fixture_number(f, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
-	page = fixture_number(f, "SELECT pageno FROM dbstat WHERE name = '%s' AND pagetype = '%s' LIMIT 1", table,
-			      pagetype);
+	page = fixture_number(f,
+			      "SELECT pageno FROM dbstat WHERE name = '%s' AND pagetype = '%s' ORDER BY path "
+			      "LIMIT 1 OFFSET %d",
+			      table, pagetype, n);
 	snprintf(path, sizeof(path), "%s/archive/trace.db", f->state);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	CHECK_EQ_INT(pwrite(fd, bytes, sizeof(bytes), (page - 1) * fixture_number(f, "PRAGMA page_size")),
 		     sizeof(bytes));
 	/* A commit of another connection empties the writer's cache. */
 	CHECK_EQ_INT(fixture_number(f, "UPDATE unchecked SET tails = tails RETURNING 0"), 0);
+}
+
+static void damage_page(const struct fixture *f, const char *table, const char *pagetype)
+{
+	damage_page_at(f, table, pagetype, 0);
 }
 
 /* Keep LIMIT, as retention does each few seconds, and return the lines of the log. */
@@ -826,6 +833,28 @@ static void test_list_cost(void)
 	fixture_deinit(&f);
 }
 
+/* The index of a guest's streams is damaged behind streams that were found unreadable by it: they are told all the same, once. */
+static void test_listed_twice(void)
+{
+	static struct catch c;
+	struct fixture f;
+	const char *log;
+	bool more;
+
+	if (!fixture_init(&f))
+		return;
+	put_idle(&f, 1, 3500);
+	damage_page_at(&f, "streams", "leaf", 0);
+	damage_page_at(&f, "sqlite_autoindex_streams_1", "leaf", 1);
+	catch_begin(&c);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ_INT(archive_writer_enforce(f.w, "idle", 1, 0, 64, &more), 0);
+	log = catch_end(&c);
+	CHECK_EQ_UINT(lines_with(log, "cannot be listed: "), 1);
+	CHECK(!strstr(log, "guest=idle"));
+	fixture_deinit(&f);
+}
+
 /* Put captures FIRST to LAST of the kind `unread`, of a RUN that has ended. */
 static void put_unread(struct fixture *f, int64_t run, int64_t first, int64_t last)
 {
@@ -958,6 +987,8 @@ static void test_unread_index(void)
 	struct retention retention;
 	struct fixture f;
 	const char *log;
+	int64_t after = 2;
+	unsigned dropped;
 
 	if (!fixture_init(&f))
 		return;
@@ -969,6 +1000,9 @@ static void test_unread_index(void)
 	CHECK_EQ_UINT(lines_with(log, "place=unread id=0 "), 1);
 	CHECK_EQ_UINT(archive_writer_damage(f.w).pieces, 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 3);
+	/* A search that had got to a capture ends, while the index is passed over. */
+	CHECK_EQ_INT(archive_writer_drop_unread(f.w, INT64_MAX, 8, &after, &dropped), 0);
+	CHECK_EQ_INT(after, 0);
 	retention_deinit(&retention);
 	fixture_deinit(&f);
 }
@@ -987,6 +1021,7 @@ int main(void)
 	CHECK_RUN(test_many_pins);
 	CHECK_RUN(test_damaged_list);
 	CHECK_RUN(test_list_cost);
+	CHECK_RUN(test_listed_twice);
 	CHECK_RUN(test_no_verdict);
 	CHECK_RUN(test_full_count);
 	CHECK_RUN(test_unread_runs);
