@@ -113,8 +113,13 @@ class Oracles(unittest.TestCase):
             file.write(stackless(3))
             file.flush()
             said = run("identify", file.name).decode()
-            self.assertIn("3 allocations were sampled at the start, and nothing came later: there is no rate", said)
+            self.assertIn("3 allocations were sampled; all came at the start, so there is no rate", said)
             self.assertNotRegex(said, r"\binf|\bnan")
+            file.seek(0)
+            file.write(stackless(1, early=5))
+            file.truncate()
+            file.flush()
+            self.assertIn("1 allocation was sampled; the clock went back, so there is no rate", run("identify", file.name).decode())
 
     def test_sums(self):
         for name in names():
@@ -416,8 +421,8 @@ def covered(profile):
     return total
 
 
-def stackless(n):
-    """Return a memtrace stream with N samples at a rate of 1e-4, in blocks of 100 words without a stack."""
+def stackless(n, early=0):
+    """Return a memtrace stream with N samples at a rate of 1e-4, in blocks of 100 words without a stack. Their times lie EARLY us before the start."""
     start = 1_700_000_000_000_000
 
     def packet(body, first, last):
@@ -425,7 +430,7 @@ def stackless(n):
 
     time = start & 0x1FFFFFF
     about = struct.pack("<IdB", time, 1e-4, 64) + b"program\0host\0s=256k\0" + struct.pack("<Q", 1) + b"\0"
-    sample = struct.pack("<IBBBBH", time | 2 << 25, 100, 1, 0, 0, 0)
+    sample = struct.pack("<IBBBBH", (time - early) | 2 << 25, 100, 1, 0, 0, 0)
     return packet(about, 0, 0) + packet(n * sample, 0, n)
 
 

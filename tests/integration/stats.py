@@ -271,13 +271,27 @@ class Written(unittest.TestCase):
     def test_running_behind_step(self):
         """The thread that runs last ran up to the last event, and not to the greatest time, which is before the step."""
         second = 10**9
-        times = [*(100 * second + i * second // 10 for i in range(10)), *(50 * second + i * second // 10 for i in range(11))]
+        for back in 50 * second, 4 * second, second * 8 // 10:
+            times = [100 * second + i * second // 10 for i in range(10)]
+            times += [times[-1] - back + i * second // 20 for i in range(11)]
+            self.write(
+                [written.event(time, written.SWITCH, 1 if i < 20 else 2) for i, time in enumerate(times)]
+                + [written.event(times[-1] + 500, written.CREATES, 2, 9, written.TASK)]
+            )
+            got = stats(self.path)
+            running = {it["thread"]: it["running_ns"] for it in got["busiest"]}
+            self.assertEqual((got["clock_back_ns"], running[2]), (back, 500))
+
+    def test_late_end(self):
+        """An event that comes late, as the last one, does not shorten the run of the thread."""
+        second = 10**9
+        times = [10 * second + i * second // 10 for i in range(100)] + [15 * second]
         self.write(
-            [written.event(time, written.SWITCH, 1 if i < 20 else 2) for i, time in enumerate(times)]
-            + [written.event(times[-1] + 500, written.CREATES, 2, 9, written.TASK)]
+            [written.event(times[0], written.SWITCH, 1)]
+            + [written.event(time, written.CREATES, 1, 9 + i, written.TASK) for i, time in enumerate(times)]
         )
-        running = {it["thread"]: it["running_ns"] for it in stats(self.path)["busiest"]}
-        self.assertEqual(running[2], 500)
+        got = stats(self.path)
+        self.assertEqual((got["clock_back_ns"], got["busiest"][0]["running_ns"]), (0, 99 * second // 10))
 
     def test_late_event(self):
         """An event that is some microseconds out of order is no fault, and no step of the clock."""

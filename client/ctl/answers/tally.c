@@ -14,8 +14,7 @@
 #define TEXT_BYTES   (128u << 20)
 #define THREADS_MAX  (4u << 20)
 #define COUNTERS_MAX 65536u
-#define BACK_NS	     1000000000u /* a last event that is earlier by more than this is behind a step of the clock */
-#define AHEAD	     64u	 /* events whose strings are fetched into the cache in advance */
+#define AHEAD	     64u /* events whose strings are fetched into the cache in advance */
 
 void tally_init(struct tally *t, unsigned int shares)
 {
@@ -279,12 +278,10 @@ uint64_t tally_counted(const struct tally *t, const char *name)
 	return 0;
 }
 
-void tally_end(struct tally *t)
+void tally_end(struct tally *t, bool went_back)
 {
 	/* Behind a step of the clock the latest time is not the one at which the trace ends. */
-	bool back = t->seen_ns - t->before_ns > BACK_NS;
-
-	thread_stats_end(&t->thread_stats, back ? t->before_ns : t->seen_ns);
+	thread_stats_end(&t->thread_stats, went_back ? t->before_ns : t->seen_ns);
 }
 
 /* Add string I of OTHER to T. Return its index in T. */

@@ -58,8 +58,8 @@ void tally_deinit(struct tally *t);
 void tally_events(struct tally *t, const struct mprof_event *events, size_t n);
 /* Events are missing before the next one. */
 void tally_gap(struct tally *t);
-/* End the stream: no more events come. */
-void tally_end(struct tally *t);
+/* End the stream: no more events come. WENT_BACK: its clock did, by the decoder's verdict; a last event that comes late is no such step. */
+void tally_end(struct tally *t, bool went_back);
 
 /*
  * Add the counts of OTHER to T. tally_end() was called on OTHER, and tally_event() is never called

@@ -70,6 +70,7 @@ static void put_sums(const struct mprof_mem *mem, const struct mprof_profile_sum
 	const struct mprof_mem_info *info = mprof_mem_info(mem);
 	double seconds = (double)(s->last_us - info->start_us) / 1e6, sample = mprof_mem_scale(mem);
 	uint64_t direct = s->samples[MPROF_MEM_MAJOR] + s->samples[MPROF_MEM_EXTERNAL];
+	uint64_t allocs = s->allocs[0] + s->allocs[1] + s->allocs[2];
 	uint64_t all = direct + s->samples[MPROF_MEM_MINOR];
 	char a[32], b[32], c[32];
 
@@ -79,9 +80,9 @@ static void put_sums(const struct mprof_mem *mem, const struct mprof_profile_sum
 		return;
 	}
 	if (seconds <= 0) {
-		printf("   %" PRIu64
-		       " allocations were sampled at the start, and nothing came later: there is no rate\n",
-		       s->allocs[0] + s->allocs[1] + s->allocs[2]);
+		printf("   %" PRIu64 " allocation%s sampled; %s, so there is no rate\n", allocs,
+		       allocs == 1 ? " was" : "s were",
+		       mprof_mem_totals(mem)->clock_steps ? "the clock went back" : "all came at the start");
 		return;
 	}
 	printf("   Minor: %s/s allocations, %.1f%% promoted\n",

@@ -182,7 +182,7 @@ static bool summarize(struct summary *summary, struct stats *s, const struct inp
 	if (!summary->streams)
 		return false;
 	for (unsigned int i = 0; i < s->n; i++) {
-		tally_end(&s->tallies[i]);
+		tally_end(&s->tallies[i], in->stream[i].totals.step_ns > 0);
 		tally_join(&summary->tally, &s->tallies[i]);
 		summary->n++;
 		if (!report_tally(&summary->streams[i], &s->tallies[i], &in->stream[i]))
@@ -231,7 +231,7 @@ static int stats_print(struct stats *s, struct trace_args *from)
 		return say_memory();
 	if (s->names)
 		return summarize(&several, s, &from->in) ? print_report(&several.all, from) : say_memory();
-	tally_end(&s->tallies[0]);
+	tally_end(&s->tallies[0], from->in.stream[0].totals.step_ns > 0);
 	return report_tally(&one, &s->tallies[0], &from->in.stream[0]) ? print_report(&one, from) : say_memory();
 }
 
