@@ -42,7 +42,7 @@ static void check(struct tally *t, const struct mprof_totals *totals, size_t siz
 	const struct input_stream source = {.totals = *totals, .bytes = size};
 	uint32_t i;
 
-	tally_end(t);
+	tally_end(t, size % 2 != 0);
 	require(!t->failed && t->thread_stats.n <= 32 && t->texts.n <= 32 && t->texts.used <= 1024);
 	require(t->counter_count <= 32 && t->events <= size);
 	for (i = 0; i < t->thread_stats.n; i++)

@@ -336,7 +336,7 @@ static void test_counters(void)
 	tally_event(&t, &e);
 	e.timestamp = 30;
 	tally_event(&t, &e);
-	tally_end(&t);
+	tally_end(&t, false);
 	CHECK_EQ_UINT(t.events, 2);
 	CHECK_EQ_UINT(t.counter_count, 1);
 	CHECK_EQ_UINT(t.counters[0].range.samples, 2);
@@ -360,7 +360,7 @@ static void tally_kind(struct tally *t, uint8_t kind, uint8_t id)
 		e.number = values[i];
 		tally_event(t, &e);
 	}
-	tally_end(t);
+	tally_end(t, false);
 	CHECK_EQ_UINT(t->counter_count, 1);
 	CHECK_EQ_INT(t->counters[0].kind, kind < MPROF_COUNTER_KINDS ? kind : MPROF_COUNTER_UNDECLARED);
 }
