@@ -300,6 +300,8 @@ void domain_on_state(struct domain *domain, const struct domain_state *state, ui
 {
 	struct run_end ending;
 
+	if (state && asked < domain->made_at) /* it is about the domain that had this domid before */
+		return;
 	if (domain->phase == PHASE_ASKED)
 		domain_decide(domain, state, now);
 	else if (state_ends(state, &ending))

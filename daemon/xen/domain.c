@@ -388,7 +388,7 @@ struct domain *domain_new(struct host *host, uint32_t domid)
 	domain->host = host;
 	domain->domid = domid;
 	domain->serial = ++host->serial;
-	domain->since = clock_mono();
+	domain->since = domain->made_at = clock_mono();
 	domain->listed = true;
 	subtree_init(&domain->subtree);
 	vcpu_track_init(&domain->vcpu, domain);

@@ -50,6 +50,7 @@ struct domain {
 	char *uuid;	 /* NULL = none */
 	enum phase phase;
 	uint64_t since;	   /* when the current phase began, CLOCK_MONOTONIC ns */
+	uint64_t made_at;  /* when mprofd found it, CLOCK_MONOTONIC ns */
 	uint64_t asked_at; /* SUSPENDED: when the helper was last asked for the state, CLOCK_MONOTONIC ns */
 	bool initial;	   /* the domain existed when mprofd started, and domain_decide() was not called yet */
 	bool listed;	   /* the current sweep found it in XenStore */

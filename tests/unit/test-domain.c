@@ -222,6 +222,21 @@ static void test_late_answer(void)
 	CHECK(!domain.keys_gone);
 }
 
+/* A question about the domain that had the domid before is answered late: the answer says nothing about this one. */
+static void test_former_domain(void)
+{
+	const struct domain_state destroyed = {.domid = 5};
+
+	domain_make();
+	domain.made_at = 100;
+	domain.phase = PHASE_ASKED;
+	domain_on_state(&domain, &destroyed, 99, 500);
+	CHECK(domain.phase == PHASE_ASKED && !domain.found_dead);
+	domain.phase = PHASE_ON;
+	domain_on_state(&domain, &destroyed, 99, 500);
+	CHECK(domain.phase == PHASE_ON);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_commit);
@@ -230,5 +245,6 @@ int main(void)
 	CHECK_RUN(test_numbers);
 	CHECK_RUN(test_run_end);
 	CHECK_RUN(test_late_answer);
+	CHECK_RUN(test_former_domain);
 	return check_done();
 }
