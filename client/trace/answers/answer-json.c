@@ -10,6 +10,11 @@ const char *answer_bytes_of(const struct mprof_model_view *v, uint32_t i, size_t
 	return *bytes ? v->text + v->strings[i].offset : "";
 }
 
+void answer_put_count(struct mprof_json *j, const char *key, uint64_t n)
+{
+	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
+}
+
 void answer_put_string(const struct answer_trace *t, struct mprof_json *j, const char *key, uint32_t i)
 {
 	size_t bytes;

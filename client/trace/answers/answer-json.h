@@ -15,6 +15,8 @@ struct answer_trace {
 	bool indexed;			       /* threads have their index */
 };
 
+/* Write N as the member KEY; at most INT64_MAX. */
+void answer_put_count(struct mprof_json *j, const char *key, uint64_t n);
 /* Return the bytes of string I of V, or NULL if I is MPROF_NONE, and their number in *BYTES. */
 const char *answer_bytes_of(const struct mprof_model_view *v, uint32_t i, size_t *bytes);
 /* Write string I of the view, or null if I is MPROF_NONE. */

@@ -3,11 +3,6 @@
 
 #include "answer-json.h"
 
-static void put_count(struct mprof_json *j, const char *key, uint64_t n)
-{
-	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
-}
-
 /* Return whether the hole of A can hide what a thread did in the area that is there. */
 static bool hides_acts(const struct mprof_area *a)
 {
@@ -20,7 +15,7 @@ static bool hides_acts(const struct mprof_area *a)
 static void put_number(const struct mprof_area *a, struct mprof_json *j, const char *key, uint64_t n)
 {
 	if (n || mprof_area_coverage(a)->hole == MPROF_HOLE_NONE)
-		put_count(j, key, n);
+		answer_put_count(j, key, n);
 	else
 		mprof_json_null(j, key);
 }
@@ -84,7 +79,7 @@ static void put_totals(const struct mprof_area *a, struct mprof_json *j)
 	else
 		put_number(a, j, "waits", all->waits);
 	if (all->lost_packets || !hides_acts(a))
-		put_count(j, "lost_packets", all->lost_packets);
+		answer_put_count(j, "lost_packets", all->lost_packets);
 	else
 		mprof_json_null(j, "lost_packets");
 	mprof_json_close(j, '}');
@@ -114,7 +109,7 @@ static void put_waits(const struct mprof_area *a, struct mprof_json *j)
 			continue;
 		mprof_json_open(j, NULL, '{');
 		mprof_json_time(j, "least_ns", parts[i % 3] * ten);
-		put_count(j, "waits", waits[i]);
+		answer_put_count(j, "waits", waits[i]);
 		mprof_json_close(j, '}');
 	}
 	mprof_json_close(j, ']');

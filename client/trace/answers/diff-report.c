@@ -24,7 +24,7 @@ static const struct mprof_model_view *model(const struct writing *w, int side)
 
 static void put_count(const struct writing *w, const char *key, uint64_t n)
 {
-	mprof_json_number(w->j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
+	answer_put_count(w->j, key, n);
 }
 
 /* Write TIME of the run SIDE: as recorded, and since the first event. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer-json.h"
 #include "memory-json.h"
 
 /* Limits of mprof_hotspots_explains(), shares of all samples and of the caller's. */
@@ -62,7 +63,7 @@ bool mprof_hotspots_explains(const struct mprof_hotspots_report *r, const struct
 static void put_amount(const struct written *w, struct mprof_json *j, const char *key, const char *bytes,
 		       uint64_t samples)
 {
-	memory_put_count(j, key, samples);
+	answer_put_count(j, key, samples);
 	mprof_json_real(j, bytes, (double)samples * w->scale);
 }
 
@@ -154,8 +155,8 @@ void mprof_hotspots_write(const struct mprof_hotspots_report *r, struct mprof_js
 	w.listed = !r->indexed ? w.totals.functions : n < MPROF_HOTSPOTS_PAGE_MAX ? n : MPROF_HOTSPOTS_PAGE_MAX;
 	put_amount(&w, j, "samples", "samples_bytes", w.totals.samples);
 	mprof_json_number(j, "n_functions", w.totals.functions);
-	memory_put_count(j, "objects", w.totals.objects);
-	memory_put_count(j, "peak_us", w.totals.peak_us);
+	answer_put_count(j, "objects", w.totals.objects);
+	answer_put_count(j, "peak_us", w.totals.peak_us);
 	mprof_json_open(j, "functions", '[');
 	for (uint32_t i = 0; i < w.listed; i++)
 		put_spot(&w, j, &w.list[i]);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "answer-json.h"
 #include "memory-json.h"
 
 static const char *const surenesses[] = {
@@ -77,9 +78,9 @@ static void put_leak(const struct mprof_leaks_report *r, struct mprof_json *j, c
 
 	mprof_json_open(j, NULL, '{');
 	mprof_json_word(j, "sure", entry.sure);
-	memory_put_count(j, "live", leak->live);
+	answer_put_count(j, "live", leak->live);
 	mprof_json_real(j, "live_bytes", entry.live_bytes);
-	memory_put_count(j, "growth", leak->growth);
+	answer_put_count(j, "growth", leak->growth);
 	mprof_json_real(j, "growth_bytes", entry.growth_bytes);
 	mprof_json_real(j, "bytes_per_s", entry.bytes_per_s);
 	mprof_json_real(j, "error", entry.error);
@@ -118,7 +119,7 @@ void mprof_leaks_write(const struct mprof_leaks_report *r, struct mprof_json *j)
 	const struct mprof_leak *list = mprof_leaks_list(r->leaks, &n);
 
 	mprof_json_real(j, "seconds", (double)r->length_us / 1e6);
-	memory_put_count(j, "live", live);
+	answer_put_count(j, "live", live);
 	mprof_json_real(j, "live_bytes", (double)live * mprof_mem_scale(r->mem));
 	put_holders(r, j, live);
 	mprof_json_open(j, "leaks", '[');

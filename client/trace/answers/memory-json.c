@@ -18,8 +18,3 @@ uint64_t memory_all(const uint64_t of[3])
 {
 	return of[0] + of[1] + of[2];
 }
-
-void memory_put_count(struct mprof_json *j, const char *key, uint64_t n)
-{
-	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
-}

@@ -11,7 +11,5 @@ void memory_put_function(struct mprof_json *j, const struct mprof_frame *frame);
 double memory_share(uint64_t part, uint64_t all);
 /* Return the sum over the three heaps. */
 uint64_t memory_all(const uint64_t of[3]);
-/* Write N as the member KEY. */
-void memory_put_count(struct mprof_json *j, const char *key, uint64_t n);
 
 #endif

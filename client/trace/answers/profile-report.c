@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer-json.h"
 #include "memory-json.h"
 
 /* A note: BEFORE, a number with NOUN, BEHIND. */
@@ -77,7 +78,7 @@ static void put_sources(struct mprof_json *j, const char *key, const uint64_t of
 
 	mprof_json_open(j, key, '{');
 	for (size_t i = 0; i < 3; i++)
-		memory_put_count(j, names[i], of[i]);
+		answer_put_count(j, names[i], of[i]);
 	mprof_json_close(j, '}');
 }
 
@@ -107,16 +108,16 @@ static void put_sums(const struct mprof_profile_sums *s, uint64_t start_us, stru
 {
 	put_sources(j, "allocs", s->allocs);
 	put_sources(j, "samples", s->samples);
-	memory_put_count(j, "promotes", s->promotes);
-	memory_put_count(j, "collects", s->collects);
-	memory_put_count(j, "live_objects", s->live_objects);
-	memory_put_count(j, "live_samples", s->live);
-	memory_put_count(j, "peak_samples", s->peak);
-	memory_put_count(j, "peak_objects", s->peak_objects);
-	memory_put_count(j, "peak_us", s->peak && s->peak_us > start_us ? s->peak_us - start_us : 0);
-	memory_put_count(j, "max_words", s->max_length);
-	memory_put_count(j, "words", s->length);
-	memory_put_count(j, "unknown", s->unknown);
+	answer_put_count(j, "promotes", s->promotes);
+	answer_put_count(j, "collects", s->collects);
+	answer_put_count(j, "live_objects", s->live_objects);
+	answer_put_count(j, "live_samples", s->live);
+	answer_put_count(j, "peak_samples", s->peak);
+	answer_put_count(j, "peak_objects", s->peak_objects);
+	answer_put_count(j, "peak_us", s->peak && s->peak_us > start_us ? s->peak_us - start_us : 0);
+	answer_put_count(j, "max_words", s->max_length);
+	answer_put_count(j, "words", s->length);
+	answer_put_count(j, "unknown", s->unknown);
 }
 
 static void put_notes(const struct mprof_profile_report *r, struct mprof_json *j)
@@ -140,9 +141,9 @@ void mprof_profile_write(const struct mprof_profile_report *r, struct mprof_json
 	mprof_json_time(j, "start_us", info->start_us);
 	mprof_json_time(j, "last_us", s->last_us);
 	put_sums(s, info->start_us, j);
-	memory_put_count(j, "damages", r->totals.damages);
-	memory_put_count(j, "truncated_stacks", r->totals.truncated);
-	memory_put_count(j, "recordings", r->totals.recordings);
+	answer_put_count(j, "damages", r->totals.damages);
+	answer_put_count(j, "truncated_stacks", r->totals.truncated);
+	answer_put_count(j, "recordings", r->totals.recordings);
 	mprof_json_real(j, "sample_bytes", scale);
 	mprof_json_real(j, "allocated_bytes", samples * scale);
 	mprof_json_real(j, "live_bytes", (double)s->live * scale);
@@ -163,15 +164,15 @@ void mprof_profile_write_timeline(const struct mprof_profile_report *r, const ui
 	double scale = mprof_mem_scale(r->mem);
 
 	mprof_json_time(j, "start_us", header_of(r)->start_us);
-	memory_put_count(j, "objects", memory_all(s->allocs));
-	memory_put_count(j, "samples", memory_all(s->samples));
-	memory_put_count(j, "peak_samples", s->peak);
+	answer_put_count(j, "objects", memory_all(s->allocs));
+	answer_put_count(j, "samples", memory_all(s->samples));
+	answer_put_count(j, "peak_samples", s->peak);
 	mprof_json_real(j, "peak_bytes", (double)s->peak * scale);
 	mprof_json_open(j, "points", '[');
 	for (uint32_t i = 0; i < n; i++) {
 		mprof_json_open(j, NULL, '{');
 		mprof_json_time(j, "ns", mprof_profile_timeline_ns(length_us, i, n));
-		memory_put_count(j, "samples", live[i]);
+		answer_put_count(j, "samples", live[i]);
 		mprof_json_real(j, "bytes", (double)live[i] * scale);
 		mprof_json_close(j, '}');
 	}

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "answer-json.h"
+
 uint64_t mprof_statistics_events(const struct mprof_statistics_report *r)
 {
 	uint64_t events = 0;
@@ -39,11 +41,6 @@ const char *mprof_statistics_type_name(uint8_t type)
 	return mprof_thread_type_name(type < MPROF_THREAD_TYPES ? type : MPROF_THREAD_UNKNOWN);
 }
 
-static void put_count(struct mprof_json *j, const char *key, uint64_t n)
-{
-	mprof_json_number(j, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
-}
-
 static void put_real(struct mprof_json *j, const char *key, double value)
 {
 	if (isnan(value))
@@ -75,7 +72,7 @@ static void put_counts(struct mprof_json *j, const char *key, const uint64_t *co
 	mprof_json_open(j, key, '{');
 	for (size_t i = 0; i < n; i++)
 		if (counts[i])
-			put_count(j, name((uint8_t)i), counts[i]);
+			answer_put_count(j, name((uint8_t)i), counts[i]);
 	mprof_json_close(j, '}');
 }
 
@@ -90,7 +87,7 @@ static void put_counters(const struct mprof_statistics_report *r, struct mprof_j
 		mprof_json_number(j, "last", c->range.last);
 		mprof_json_number(j, "min", c->range.min);
 		mprof_json_number(j, "max", c->range.max);
-		put_count(j, "samples", c->range.samples);
+		answer_put_count(j, "samples", c->range.samples);
 		mprof_json_word(j, "kind", mprof_counter_kind_name(c->kind));
 		put_real(j, "rate_per_s", mprof_statistics_report_rate(r, c));
 		if (c->kind == MPROF_COUNTER_AMOUNT)
@@ -135,7 +132,7 @@ static void put_busiest(const struct mprof_statistics_report *r, struct mprof_js
 	for (uint32_t i = 0; i < r->n_busiest; i++) {
 		open_thread(r, j, &r->busiest[i]);
 		mprof_json_word(j, "type", mprof_statistics_type_name(r->busiest[i].type));
-		put_count(j, "running_ns", r->busiest[i].running_ns);
+		answer_put_count(j, "running_ns", r->busiest[i].running_ns);
 		mprof_json_close(j, '}');
 	}
 	mprof_json_close(j, ']');
@@ -148,9 +145,9 @@ static void put_running(const struct mprof_statistics_report *r, struct mprof_js
 		return;
 	put_busiest(r, j);
 	if (r->indexed)
-		put_count(j, "running_ns", r->all.running_ns);
+		answer_put_count(j, "running_ns", r->all.running_ns);
 	if (r->all.tells_sleep && !r->clock_back_ns)
-		put_count(j, "sleeping_ns", r->all.sleeping_ns);
+		answer_put_count(j, "sleeping_ns", r->all.sleeping_ns);
 	else
 		mprof_json_null(j, "sleeping_ns");
 	put_real(j, "sleeping_share", mprof_statistics_share(r));
@@ -161,18 +158,18 @@ static void put_head(const struct mprof_statistics_report *r, struct mprof_json 
 	uint64_t events = mprof_statistics_events(r);
 	bool spans = r->indexed ? r->all.first_ns <= r->all.last_ns : events > 0;
 
-	put_count(j, "events", events);
+	answer_put_count(j, "events", events);
 	put_counts(j, "events_by_type", r->all.events_by_type, MPROF_EVENT_IDS, mprof_event_name);
-	put_count(j, "packets", r->packets);
-	put_count(j, "lost_packets", r->lost_packets);
-	put_count(j, "damages", r->damages);
-	put_count(j, "unknown_texts", r->unknown_texts);
-	put_count(j, "skipped_extras", r->skipped_extras);
-	put_count(j, "unproven_events", r->unproven_events);
-	put_count(j, "dropped_events", r->all.dropped_events);
-	put_count(j, "lost_words", r->all.lost_words);
-	put_count(j, "clock_back_ns", r->clock_back_ns);
-	put_count(j, "bytes", r->bytes);
+	answer_put_count(j, "packets", r->packets);
+	answer_put_count(j, "lost_packets", r->lost_packets);
+	answer_put_count(j, "damages", r->damages);
+	answer_put_count(j, "unknown_texts", r->unknown_texts);
+	answer_put_count(j, "skipped_extras", r->skipped_extras);
+	answer_put_count(j, "unproven_events", r->unproven_events);
+	answer_put_count(j, "dropped_events", r->all.dropped_events);
+	answer_put_count(j, "lost_words", r->all.lost_words);
+	answer_put_count(j, "clock_back_ns", r->clock_back_ns);
+	answer_put_count(j, "bytes", r->bytes);
 	put_end(j, "first_ns", r->all.first_ns, spans);
 	put_end(j, "last_ns", r->all.last_ns, spans);
 }
@@ -180,19 +177,19 @@ static void put_head(const struct mprof_statistics_report *r, struct mprof_json 
 static void put_members(const struct mprof_statistics_report *r, struct mprof_json *j)
 {
 	put_head(r, j);
-	put_count(j, "threads", r->all.created + r->all.preexisting);
+	answer_put_count(j, "threads", r->all.created + r->all.preexisting);
 	put_counts(j, "threads_by_type", r->all.threads_by_type, MPROF_STATISTICS_TYPES, mprof_statistics_type_name);
-	put_count(j, "preexisting", r->all.preexisting);
-	put_count(j, "labels", r->all.labels);
+	answer_put_count(j, "preexisting", r->all.preexisting);
+	answer_put_count(j, "labels", r->all.labels);
 	put_counters(r, j);
-	put_count(j, "gcs", r->all.collections);
-	put_count(j, "gc_ns", r->all.collecting_ns);
-	put_count(j, "gc_longest_ns", r->all.longest_ns);
+	answer_put_count(j, "gcs", r->all.collections);
+	answer_put_count(j, "gc_ns", r->all.collecting_ns);
+	answer_put_count(j, "gc_longest_ns", r->all.longest_ns);
 	put_should_resolve(r, j);
 	put_running(r, j);
 	if (r->truncated)
 		mprof_json_boolean(j, "truncated", true);
-	put_count(j, "cut_bytes", r->cut_bytes);
+	answer_put_count(j, "cut_bytes", r->cut_bytes);
 	if (r->stream)
 		mprof_json_word(j, "stream", r->stream);
 }
