@@ -118,12 +118,11 @@ static size_t deletions_put(char *text, size_t size, size_t at, const char *name
 	return end + (size_t)n;
 }
 
-void collector_metrics(const struct collector *c, char *text, size_t size)
+/* Append the metrics that are one number. Return the new end of the text. */
+static size_t numbers_put(const struct collector *c, char *text, size_t size)
 {
 	const struct queue_level level = queue_level(c->queue);
 	const __typeof__(c->shared.counters) *n = &c->shared.counters;
-	const struct metric seconds = {"mprofd_commit_seconds", "counter", "Time spent in transactions of the archive.",
-				       c->archive.commit_ns};
 	const struct metric metrics[] = {
 		{"mprofd_looks", "counter", "Polls of rings.", n->polls},
 		{"mprofd_copied_bytes", "counter", "Proven bytes copied out of rings.", n->bytes},
@@ -165,9 +164,19 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 	};
 	size_t at = 0;
 
-	text[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
 		at = metric_put(text, size, at, &metrics[i], false);
+	return at;
+}
+
+void collector_metrics(const struct collector *c, char *text, size_t size)
+{
+	const struct metric seconds = {"mprofd_commit_seconds", "counter", "Time spent in transactions of the archive.",
+				       c->archive.commit_ns};
+	size_t at;
+
+	text[0] = '\0';
+	at = numbers_put(c, text, size);
 	at = metric_put(text, size, at, &seconds, true);
 	at = deletions_put(text, size, at, "mprofd_deleted_packets", "Packets deleted from the archive.",
 			   c->archive.deleted.packets);
