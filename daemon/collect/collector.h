@@ -127,8 +127,13 @@ void collector_resume_taken_up(struct collector *c, int64_t run);
  * report to the archive that it ended while mprofd was not running, and that its end is lost.
  */
 void collector_resume_over(struct collector *c, struct resume_entry *entry);
-/* Call collector_resume_over() for every run of SOURCE that is not settled. */
-void collector_resume_settle(struct collector *c, const char *source);
+/*
+ * Call collector_resume_over() for every run of SOURCE that is not settled, except those for which WAITS(CONTEXT, its record) returns true:
+ * nobody knows yet whether they go on. WAITS may be NULL.
+ */
+void collector_resume_settle(struct collector *c, const char *source,
+			     bool (*waits)(const void *context, const struct archive_resume *resume),
+			     const void *context);
 
 /*
  * For collector.c. Add RESUME to the index; this is the callback of archive_writer_resume(), with

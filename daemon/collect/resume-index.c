@@ -193,9 +193,15 @@ void collector_resume_over(struct collector *c, struct resume_entry *entry)
 	log_write(LOG_LEVEL_INFO, last->name, "gone while mprofd was down, run=%lld ended", (long long)last->run);
 }
 
-void collector_resume_settle(struct collector *c, const char *source)
+void collector_resume_settle(struct collector *c, const char *source,
+			     bool (*waits)(const void *context, const struct archive_resume *resume),
+			     const void *context)
 {
-	for (size_t i = 0; i < c->n_resume; i++)
-		if (!c->resume_index[i].settled && strcmp(c->resume_index[i].resume.source, source) == 0)
-			collector_resume_over(c, &c->resume_index[i]);
+	for (size_t i = 0; i < c->n_resume; i++) {
+		struct resume_entry *entry = &c->resume_index[i];
+
+		if (!entry->settled && strcmp(entry->resume.source, source) == 0 &&
+		    !(waits && waits(context, &entry->resume)))
+			collector_resume_over(c, entry);
+	}
 }

@@ -29,7 +29,7 @@ static void settle_run(struct task *task, uint64_t now)
 	struct source_dir *dir = (struct source_dir *)((char *)task - offsetof(struct source_dir, settle));
 
 	(void)now;
-	collector_resume_settle(dir->collector, "dir");
+	collector_resume_settle(dir->collector, "dir", NULL, NULL);
 }
 
 /* ---- the interface of the source ------------------------------------------------------------- */

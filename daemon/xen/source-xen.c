@@ -23,7 +23,9 @@
 #define SWEEP_SLOW  (60 * NS_PER_S)  /* time between sweeps without any event, to find what was missed */
 #define PULSE_NS    NS_PER_S	     /* interval of checks of the connection, because its loss wakes nobody up */
 #define SETTLE_NS   (100 * NS_PER_MS)
-#define SETTLE_MAX  (30 * NS_PER_S)
+#define SETTLE_MAX \
+	(30 * NS_PER_S) /* after this time end the runs of domains that are gone, though others are undecided */
+#define SETTLE_LATE NS_PER_S
 #define SILENCES_SAID \
 	3u /* lines about a silent helper in LOG_LIMIT_INTERVAL_NS: a starved one is silent each few seconds */
 #define KICKS_MAX  1024u /* kicks fetched in one go, before rings are polled */
@@ -204,7 +206,7 @@ static bool states_ask(struct host *host)
 	return r == 0 || r == -EPIPE;
 }
 
-static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
+static void domain_listed(struct host *host, uint32_t domid, bool initial, uint64_t now)
 {
 	struct domain *domain = host->domains;
 
@@ -213,7 +215,7 @@ static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
 	if (!domain) {
 		domain = domain_new(host, domid);
 		if (domain)
-			domain->initial = now - source_of(host)->began < NS_PER_S;
+			domain->initial = initial;
 		return;
 	}
 	domain->listed = true;
@@ -236,6 +238,8 @@ static int domains_list(struct host *host, uint64_t now)
 {
 	struct domain *domain, *next;
 	char **names = NULL;
+	/* XenStore may be slow, so the first list has the domains that existed when mprofd started, however late it comes. */
+	const bool initial = !source_of(host)->listed;
 	uint32_t domid;
 	size_t n = 0;
 	int r = xen_list(host->xen, 0, "/local/domain", &names, &n);
@@ -247,7 +251,7 @@ static int domains_list(struct host *host, uint64_t now)
 		domain->listed = false;
 	for (size_t i = 0; i < n; i++)
 		if (value_number(names[i], strlen(names[i]), 1, 32767, &domid))
-			domain_listed(host, domid, now);
+			domain_listed(host, domid, initial, now);
 	free(names);
 	for (domain = host->domains; domain; domain = next) {
 		next = domain->next;
@@ -280,21 +284,33 @@ static void sweep_run(struct task *task, uint64_t now)
 		collector_at(host->collector, task, next);
 }
 
+/* Return whether nobody knows yet if the domain of a run goes on: a domain of this domid existed when mprofd started, and is undecided. */
+static bool is_undecided(const void *context, const struct archive_resume *resume)
+{
+	const struct host *host = context;
+
+	for (const struct domain *d = host->domains; d; d = d->next)
+		if (d->initial && resume->domid == d->domid)
+			return true;
+	return false;
+}
+
 /*
- * The task that ends the archive's runs whose domains are gone. It waits until the state of each
- * present domain has been decided, or SETTLE_MAX.
+ * The task that ends the archive's runs whose domains are gone. Until SETTLE_MAX it waits for the state of each domain that existed when
+ * mprofd started. After that, only the runs of domains that are still undecided wait.
  */
 static void settle_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, settle));
-	bool waits = !source->listed;
+	const bool late = now - source->began >= SETTLE_MAX;
+	bool undecided = false;
 
 	for (const struct domain *d = source->host.domains; d; d = d->next)
-		waits = waits || d->initial;
-	if (waits && now - source->began < SETTLE_MAX)
-		collector_at(source->host.collector, task, now + SETTLE_NS);
-	else
-		collector_resume_settle(source->host.collector, "xen");
+		undecided = undecided || d->initial;
+	if (source->listed && (late || !undecided))
+		collector_resume_settle(source->host.collector, "xen", is_undecided, &source->host);
+	if (!source->listed || undecided)
+		collector_at(source->host.collector, task, now + (late ? SETTLE_LATE : SETTLE_NS));
 }
 
 /* ---- the helper's answers -------------------------------------------------------------------- */

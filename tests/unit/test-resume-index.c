@@ -158,6 +158,11 @@ static void test_label(void)
 	deinit(&c);
 }
 
+static bool is_run(const void *context, const struct archive_resume *resume)
+{
+	return resume->run == *(const int64_t *)context;
+}
+
 static void test_over(void)
 {
 	struct collector c;
@@ -178,15 +183,17 @@ static void test_over(void)
 	CHECK_EQ_STR(reason, "ended");
 	collector_resume_taken_up(&c, 6);
 	collector_resume_taken_up(&c, 8);
-	collector_resume_settle(&c, "dir");
+	collector_resume_settle(&c, "dir", NULL, NULL);
 	CHECK_EQ_INT(told(&c, &real, reason), 0);
-	collector_resume_settle(&c, "xen");
+	collector_resume_settle(&c, "xen", is_run, &(int64_t){5});
 	CHECK_EQ_INT(told(&c, &real, reason), 4);
 	CHECK(real == 50 && strcmp(reason, "suspend") == 0);
+	CHECK_EQ_INT(told(&c, &real, reason), 0); /* run 5 waits */
+	collector_resume_settle(&c, "xen", NULL, NULL);
 	CHECK_EQ_INT(told(&c, &real, reason), 5);
 	CHECK(real > 1000);
 	CHECK_EQ_INT(told(&c, &real, reason), 0);
-	collector_resume_settle(&c, "xen");
+	collector_resume_settle(&c, "xen", NULL, NULL);
 	CHECK_EQ_INT(told(&c, &real, reason), 0);
 	deinit(&c);
 }

@@ -2,6 +2,8 @@
 [TEST…]"""
 
 import os
+import signal
+import threading
 import time
 import unittest.mock
 
@@ -201,6 +203,31 @@ class Restart(sim.Case):
         d.wait_ended("half")
         found = [[(gap["reason"], gap["at_least"]) for gap in d.gaps("half", f"&stream={k}")] for k in (0, 1, 2)]
         self.assertEqual(found, [[], [("restart", True)], []])
+
+    def test_slow_store(self):
+        """A store that answers after more time than the collector waits for its guests, which no test's clock can shorten, since it stands in
+        the start: the runs of guests that exist go on, and the run of one that is gone has ended."""
+        d = self.daemons()
+        guests = [self.guest(domid, name) for domid, name in ((5, "stays"), (6, "goes"))]
+        rings = [self.publish(guest, 40) for guest in guests]
+        for guest in guests:
+            self.attached(d, guest.name)
+        d.stop_collector()
+        guests[1].die("poweroff")
+        self.store.process.freeze()
+        answers = threading.Timer(31, self.store.process.send_signal, [signal.SIGCONT])
+        answers.start()
+        d.start_collector()
+        answers.join()
+        d.wait_ended("goes")
+        d.wait(lambda: guests[0].mapped() == 4)
+        rings[0].add(30)
+        guests[0].die("crashed")
+        d.wait_ended("stays")
+        self.assertEqual([(len(d.run_list(name)), d.domain(name)["streams"][0]["lost_packets"]) for name in ("stays", "goes")], [(1, 0), (1, 1)])
+        self.assertEqual(events_of(d.trace("stays")), rings[0].written)
+        self.assertIn("goes: gone while mprofd was down", d.said())
+        self.assertNotIn("stays: gone while mprofd was down", d.said())
 
     def test_suspended_meanwhile(self):
         """A suspended guest is the same after a restart, and after it resumes."""
