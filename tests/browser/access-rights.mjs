@@ -175,7 +175,7 @@ test("access: a memory profile has no buttons that change it where write does no
 
 test("access: a revoked token shows the sign-in above a live picture, which then goes on", async (t) => {
 	const host = await accessHost(t);
-	host.guest("web", "--rate", "1000");
+	host.guest("web", "--rate", "1000", "--packets", "64");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	const token = await makeToken(host, "alice");
 	const page = await signedIn(t, host, token, "/#domain=web");
@@ -232,7 +232,7 @@ test("access: a change waits for the sign-in, and another person gets another pa
 
 test("access: who signs out sees nothing any more, and every connection ends", async (t) => {
 	const host = await accessHost(t);
-	host.guest("web", "--rate", "1000");
+	host.guest("web", "--rate", "1000", "--packets", "64");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	const page = await signedIn(t, host, await makeToken(host, "alice"), "/#domain=web");
 
@@ -270,7 +270,7 @@ test("access: the name and its menu are in the window on each page, at each widt
 	const start = BigInt(Date.now()) * 1000n;
 	const bytes = Buffer.concat([info({start}), writer(start)([{at: 10, bytes: 8000}])]);
 	const {id} = await recorded(host, bytes, true);
-	host.guest("web", "--rate", "1000");
+	host.guest("web", "--rate", "1000", "--packets", "64");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	const token = await makeToken(
 		host,

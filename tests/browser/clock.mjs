@@ -17,7 +17,7 @@ const clockBox = (page) => page.locator("select.tl-clock");
 /** Return a host with the ended guest "web", whose ring is a file of this host. */
 async function ended(t) {
 	const host = await t.host();
-	const guest = host.guest("web", "--rate", "1000");
+	const guest = host.guest("web", "--rate", "1000", "--packets", "32");
 
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 2);
 	await guest.stop();

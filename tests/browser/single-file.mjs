@@ -47,7 +47,7 @@ const alike = async (page) => (await drawn(page)).filter((it) => it.kind !== "de
 
 test("one file: the trace keeps dom0's wall time", async (t) => {
 	const host = await t.host();
-	const guest = host.guest("web", "--rate", "1000");
+	const guest = host.guest("web", "--rate", "1000", "--packets", "64");
 	const where = directory(t);
 	const file = path.join(where, "web.html");
 	const wall = (page) =>

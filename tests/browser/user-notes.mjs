@@ -24,7 +24,7 @@ async function write(page, text) {
 
 test("notes: a moment and a range are marked with words, which the address has", async (t) => {
 	const host = await t.host();
-	const guest = host.guest("web", "--rate", "1000");
+	const guest = host.guest("web", "--rate", "1000", "--packets", "64");
 
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	await guest.stop();
@@ -94,7 +94,7 @@ test("notes: a moment and a range are marked with words, which the address has",
 
 test("notes: notes are kept with a capture, and nobody's are lost", async (t) => {
 	const host = await t.host();
-	const guest = host.guest("web", "--rate", "1000");
+	const guest = host.guest("web", "--rate", "1000", "--packets", "64");
 
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	await guest.stop();
