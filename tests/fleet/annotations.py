@@ -3,15 +3,14 @@
     annotations.py single|sharded
 """
 
-import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 from cluster import cluster, until
+from forms import SHARDS, main
 from sender import Host, month_of, piece
 
-SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
 AT = 1_780_000_000_000_000_000
 SECOND = 10**9
 TAKE = "SELECT host, capture, month, archive FROM fleet.annotation_take(%s, %s)"
@@ -147,4 +146,4 @@ class Annotations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(Annotations)

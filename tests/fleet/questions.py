@@ -13,16 +13,15 @@ import json
 import os
 import random
 import re
-import sys
 import time
 import unittest
 
 import dashboard
 import psycopg2
 from cluster import cluster
+from forms import SHARDS
 from sender import ARCHIVE
 
-SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
 CAPTURES = int(os.environ.get("MPROF_FLEET_CAPTURES", "100000"))
 HOSTS = 300
 NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)

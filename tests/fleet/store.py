@@ -10,7 +10,6 @@ import itertools
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,9 +18,9 @@ import uuid
 
 import psycopg2
 from cluster import TOP, ClusterError, Server, cluster, until
+from forms import SHARDS, main
 from sender import ARCHIVE, Host, month_of, noise, piece
 
-SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
 NOW = time.time_ns()
 DAY = 86400 * 10**9
 UPTIME = 400 * DAY
@@ -38,6 +37,8 @@ def month_before(months, real=NOW):
 
 class Test(unittest.TestCase):
     """One cluster for all tests. Each test has a host of its own."""
+
+    LAST_FORM = ("test_move_bucket", "test_one_bucket", "test_routing", "test_shard_of_another_migration")
 
     @classmethod
     def setUpClass(cls):
@@ -900,4 +901,4 @@ class Test(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(Test)

@@ -420,5 +420,6 @@ def end_writer(process):
 def main():
     """SCRIPT BUILD-DIRECTORY [TEST…|--without TEST,…]"""
     import parts
+    from turns import Loader
 
-    unittest.main(argv=[sys.argv[0], *parts.names(sys.argv[2:])], verbosity=2 if sys.stderr.isatty() else 1)
+    unittest.main(argv=[sys.argv[0], *parts.names(sys.argv[2:])], testLoader=Loader(), verbosity=2 if sys.stderr.isatty() else 1)

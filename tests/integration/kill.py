@@ -3,7 +3,7 @@
 Everything committed before a kill is in the archive after it. Some kills come when the archive has
 reached what a guest had written before: the collector commits that by itself, since nobody reads.
 commits.py tests that the flush interval is the latest. At the end each guest's trace is compared with
-its truth: no event twice, no false gap. MPROF_KILLS is the number of kills of each program (100; 15
+its truth: no event twice, no false gap. MPROF_KILLS is the number of kills of each program (100; 8
 with --brief or MPROF_BRIEF=1).
 """
 
@@ -18,7 +18,7 @@ import daemons
 from daemons import QUIET, judge
 
 BRIEF = "--brief" in sys.argv or os.environ.get("MPROF_BRIEF") == "1"
-KILLS = 15 if BRIEF else int(os.environ.get("MPROF_KILLS", "100"))
+KILLS = 8 if BRIEF else int(os.environ.get("MPROF_KILLS", "100"))
 STEADY = ("steady", "--size 131072 --rate 250000 --leash steady.leash")
 FAST = ("fast", "--size 32768 --rate 800000")
 VICTIM = "--size 2097152 --rate 400000 --gc-percent 10"  # its ring holds more than the guest writes

@@ -5,8 +5,12 @@ A NAME is a class, or a class and a test (Class.test). --without skips tests tha
 The last part has only --without, so it runs each new class and no test is in no part.
 """
 
+import os
 import sys
 import unittest
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../launcher"))
+from turns import Loader  # noqa: E402
 
 
 def names(arguments):
@@ -21,7 +25,7 @@ def names(arguments):
     for name, case in vars(main).items():
         if not isinstance(case, type) or not issubclass(case, unittest.TestCase):
             continue
-        for test in unittest.defaultTestLoader.getTestCaseNames(case):
+        for test in Loader().getTestCaseNames(case):
             both = {name, f"{name}.{test}"}
             if both.isdisjoint(without) and (not chosen or not both.isdisjoint(chosen)):
                 left.append(f"{name}.{test}")

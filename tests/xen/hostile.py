@@ -11,6 +11,7 @@ import time
 import sim
 from daemons import events_of, image, rooms
 from sim import PAGE, Refused
+from turns import forms
 
 # Values of ring-ref and the reason for refusing each. Pages 8 to 11 hold a ring, which the daemon
 # does not look for.
@@ -686,6 +687,10 @@ class DirectoriesOCaml(Directories):
 class FloodsOCaml(Floods):
     STORE = "oxenstored"
 
+
+forms(Values, ValuesOCaml)
+forms(Directories, DirectoriesOCaml)
+forms(Floods, FloodsOCaml)
 
 if __name__ == "__main__":
     sim.main()

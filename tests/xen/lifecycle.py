@@ -14,6 +14,7 @@ import time
 import sim
 from daemons import event, events_of, header, image, judge, rooms
 from sim import PAGE, SECOND
+from turns import forms
 
 # States in which Xen reports a stopped domain, and the resulting capture.
 STOPS = {"crashed": "crash", "watchdog": "watchdog", "poweroff": "poweroff", "reboot": "reboot", "suspend": "suspend"}
@@ -766,6 +767,11 @@ class DeathsOCaml(Deaths):
 class ReusedOCaml(Reused):
     STORE = "oxenstored"
 
+
+forms(Found, FoundOCaml)
+forms(Changes, ChangesOCaml)
+forms(Deaths, DeathsOCaml)
+forms(Reused, ReusedOCaml)
 
 if __name__ == "__main__":
     sim.main()
