@@ -1097,8 +1097,8 @@ test("timeline: a user saves the trace and the picture", async (t) => {
 	const phases = new Set(json.traceEvents.map((it) => it.ph));
 	for (const phase of ["M", "X", "b", "e", "n", "s", "f", "C"]) ok(phases.has(phase), `an event ${phase}`);
 	ok(
-		json.traceEvents.some((it) => it.name === "sleeping" && it.dur > 0),
-		"sleeping",
+		json.traceEvents.some((it) => it.name === "idle" && it.dur > 0),
+		"idle",
 	);
 });
 

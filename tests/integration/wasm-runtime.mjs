@@ -46,6 +46,17 @@ for (const name of ["eio", "eio-hang", "domains-gc", "custom", "wrapped"]) {
 			streams.length === 1 || streams.every((stream, i) => stream.name === `ring ${i}` && stream.guest === 0),
 			`${name}, ${way}: names`,
 		);
+		const exported = execFileSync(mprofctl, ["export", "--to", "chrome", "-o", "-", file(name)], {
+			maxBuffer: 1 << 30,
+			stdio: ["ignore", "pipe", "ignore"],
+		});
+		/* mprofctl names the file before each of several rings; the page has the file in its title. */
+		const named = Buffer.from(exported.toString().replaceAll(`"${file(name)} ring `, '"ring '));
+
+		check(
+			named.equals(Buffer.from(await (await engine.chrome(file(name))).arrayBuffer())),
+			`${name}, ${way}: the page's export is not that of mprofctl`,
+		);
 	}
 }
 

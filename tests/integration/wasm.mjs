@@ -9,12 +9,12 @@
  * in the same memory.
  */
 import {execFileSync, spawnSync} from "node:child_process";
-import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {isDeepStrictEqual} from "node:util";
 import {gzipSync} from "node:zlib";
-import {event, trace as made} from "../browser/trace-make.mjs";
+import {duration, event, trace as made} from "../browser/trace-make.mjs";
 import {Engine} from "../../client/viewer/engine/engine.js";
 import {open} from "./wasm-open.mjs";
 import {Port, message} from "./wasm-port.mjs";
@@ -654,6 +654,107 @@ async function checkEngine(bytes, wrapped) {
 	await checkRetired(engine, wrapped, plainly);
 }
 
+/** Return a trace with all that an export draws, with times from AT on: gaps, counters, durations, collections, and texts that JSON escapes. */
+function everything(at) {
+	const threads = Array.from({length: 300}, (_, i) => BigInt(i + 1));
+	const times = (i) => at + i * 1000n;
+	const odd = Buffer.from('"\\\xff\u00e9\n\0', "latin1");
+
+	return made(
+		[0, 150].map((first) =>
+			threads
+				.slice(first, first + 150)
+				.flatMap((id) => [
+					event(times(id), "creates", 0, id, {u8: Number(id % 9n)}),
+					event(times(id) + 1n, "label", id, id % 7n ? `thread ${id}` : odd),
+					event(times(id) + 2n, "switch", id),
+					event(times(id) + 3n, "counter", id, id * -77n, id % 2n ? "rx" : "tx é"),
+					event(times(id) + 4n, "gc", 900n + id),
+					duration(times(id) + 5n, id, 1500n * (id % 3n), "work"),
+					event(times(id) + 6n, "read", id, id - 1n),
+					event(times(id) + 7n, id % 5n ? "fulfills" : "fails", id, id - 1n, ...(id % 5n ? [] : ["failed"])),
+					event(times(id) + 8n, "switch", -1),
+				]),
+		),
+		[3, 9],
+	);
+}
+
+/** Check that the page exports the trace FILE, which it gets as SOURCES, byte for byte as `mprofctl export --to chrome`. */
+async function checkChrome(engine, what, file, sources) {
+	const theirs = run(mprofctl, "export", "--to", "chrome", "-o", "-", file).out;
+
+	await engine.load(sources);
+	const [one, two] = await Promise.all([engine.chrome(file), engine.chrome(file)]);
+
+	check(one.type === "application/json", `${what}: the type of the document`);
+	for (const document of [one, two])
+		check(
+			theirs.length > 0 && theirs.equals(Buffer.from(await document.arrayBuffer())),
+			`${what}: the page's export is not that of mprofctl`,
+		);
+	return theirs;
+}
+
+/** Check the export of Chrome's trace events: as every source, of several streams, with another clock, and again and again. */
+async function checkExports(paths) {
+	const engine = await Engine.open({worker: new Port(), wasm: readFileSync(process.env.MPROF_WASM)});
+	const file = join(scratch, 'export "é"');
+	const several = join(scratch, "several");
+	const [whole, later, plainly] = [everything(1000000n), everything(1000500n), made([[]])];
+	const streams = (bytes) => Object.entries(bytes).map(([name, one]) => ({name, blob: new Blob([one])}));
+
+	for (const path of paths) {
+		writeFileSync(file, read(path));
+		await checkChrome(engine, path, file, [{blob: new Blob([read(path)])}]);
+	}
+	writeFileSync(file, whole);
+	const json = JSON.parse(text.decode(await checkChrome(engine, "a Blob", file, [{blob: new Blob([whole])}])));
+
+	for (const category of ["counter", "gc", "duration", "gap", "read", "label", "fails"])
+		check(
+			json.traceEvents.some((it) => it.args?.event === category || (category === "counter" && it.ph === "C")),
+			`the made trace has no ${category}`,
+		);
+	await checkChrome(engine, "gzip", file, [{blob: new Blob([gzipSync(whole)])}]);
+	await checkChrome(engine, "bytes", file, [{bytes: new Uint8Array(whole)}]);
+	await checkChrome(engine, "a response", file, [{response: new Response(whole)}]);
+	await checkChrome(engine, "an offset", file, [{bytes: new Uint8Array(everything(0n)), offsetNs: 1000000n}]);
+	writeFileSync(file, plainly);
+	await checkChrome(engine, "no events", file, [{blob: new Blob([plainly])}]);
+	mkdirSync(several);
+	for (const [name, bytes] of Object.entries({a: whole, b: later})) writeFileSync(join(several, name), bytes);
+	await checkChrome(engine, "two streams", several, streams({a: whole, b: later}));
+	await checkChrome(
+		engine,
+		"two streams of a guest",
+		several,
+		streams({a: whole, b: later}).map((it) => ({...it, guest: 0})),
+	);
+	engine.close();
+	await checkExportMemory(whole);
+}
+
+/** Check that an export leaves nothing in the memory of the wasm, and writes its document in pieces. */
+async function checkExportMemory(bytes) {
+	const {memory} = wasm.c;
+	const {trace} = wasm.load([bytes]);
+	let after = 0;
+
+	trace.keep(0, async function* () {
+		yield bytes;
+	});
+	for (let i = 0; i < 100; i++) {
+		await trace.chrome("trace");
+		after = i === 4 ? memory.buffer.byteLength : after;
+	}
+	trace.close();
+	check(
+		memory.buffer.byteLength === after,
+		`memory grew from ${after} to ${memory.buffer.byteLength} in 100 exports`,
+	);
+}
+
 /** Check that a replaced engine answers what waits, its successor what comes later, and a closed one nothing. */
 async function checkRetired(engine, bytes, {start, end}) {
 	const next = await Engine.open({worker: new Port(), wasm: readFileSync(process.env.MPROF_WASM)});
@@ -694,6 +795,7 @@ try {
 		checkClock();
 		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
 		await checkEngine(small, wrapped);
+		await checkExports(some(traces));
 	} else if (part === "reference") {
 		execFileSync("python3", ["-B", join(root, "tests/traces/unpack.py"), scratch, "live", "live-slow"]);
 		const snapshots = ["live", "live-slow"].flatMap((name) => list(join(scratch, name), /^snap.*\.ctf$/));

@@ -32,7 +32,7 @@ MENDS = [
     (
         "slices",
         "A slice of an export began where the one before had ended.",
-        "client/ctl/export/slices-events.c",
+        "client/trace/slices/slices-events.c",
         "w->start = duration < time ? time - duration : 0;",
         "static uint64_t last; w->start = duration < time ? time - duration : 0;"
         " if (w->start < last && last <= time) w->start = last; last = time;",

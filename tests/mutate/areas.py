@@ -190,7 +190,7 @@ AREAS = {
         "tests": ["recorder-fences", "recorder-fences-halves", "recorder-freestanding", "recorder", "recorder-halves", "demo-guest"],
     },
     "ctl": {
-        "files": ["client/ctl/**/*.c"],
+        "files": ["client/ctl/**/*.c", "client/trace/slices/*.c"],
         "tests": [
             "ctl",
             "select",

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "fxt.h"
+#include "output.h"
 #include "perfetto.h"
 #include "slices.h"
 #include "thread-table.h"
@@ -171,7 +172,7 @@ static void play(const struct slice_ops *ops, uint64_t seed, unsigned int n, uin
 	unsigned int i, kept = 0;
 	uint64_t before;
 
-	slices_init(&a, ops, "random\xff");
+	slices_init(&a, ops, "random\xff", 1, spool_file);
 	a.threads_most = most ? most : a.threads_most;
 	consumer = slices_consumer(&a);
 	for (i = 0; i < n; i++) {
@@ -328,7 +329,7 @@ static void test_expected_becoming(void)
 	struct slices a;
 	struct consumer consumer;
 
-	slices_init(&a, &ops, "trace");
+	slices_init(&a, &ops, "trace", 1, spool_file);
 	consumer = slices_consumer(&a);
 	CHECK_EQ_INT(consumer.events(consumer.context, 0, e, sizeof(e) / sizeof(e[0])), 0);
 	CHECK_EQ_INT(slices_finish(&a), 0);
@@ -379,7 +380,7 @@ static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
 	struct slices a;
 	struct consumer consumer;
 
-	slices_init(&a, &ops, "trace");
+	slices_init(&a, &ops, "trace", 1, spool_file);
 	consumer = slices_consumer(&a);
 	CHECK_EQ_INT(consumer.events(consumer.context, 0, e, 3), 0);
 	CHECK_EQ_UINT(f.n, 2);
@@ -483,7 +484,7 @@ static unsigned int lay(unsigned int odd, size_t most)
 {
 	static struct whole_slice list[WHOLES];
 	static struct laid laid;
-	struct whole_slices s = {.spool = -1, .most = most};
+	struct whole_slices s = {.spool = -1, .open = spool_file, .most = most};
 	uint64_t state = odd;
 
 	laid = (struct laid){.list = list};

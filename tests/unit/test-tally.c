@@ -13,7 +13,7 @@ static void test_texts(void)
 	uint32_t i;
 	size_t len;
 
-	texts_init(&t, 1000, 5000);
+	texts_init(&t, 1000, 5000, 1);
 	for (i = 0; i < 900; i++) {
 		snprintf(name, sizeof(name), "n%u", i);
 		CHECK_EQ_UINT(texts_add(&t, name, strlen(name)), i);
@@ -45,8 +45,8 @@ static void test_crafted_texts(void)
 	uint64_t word[2];
 	uint32_t i, k, met = 0;
 
-	texts_init(&t, 1000, 16000);
-	texts_init(&other, 1000, 16000);
+	texts_init(&t, 1000, 16000, 1);
+	texts_init(&other, 1000, 16000, 3);
 	for (i = 0; i < 1000; i++) {
 		word[0] = i * 0x9e3779b97f4a7c15u;
 		word[1] = (0x9e3779b97f4a7c15u ^ sizeof(word) ^ word[0]) * 0xff51afd7ed558ccdu;

@@ -7,6 +7,7 @@
 
 #include <mprof/ids.h>
 
+#include "seed.h"
 #include "tally.h"
 
 #define MARKER	     "__should_resolve"
@@ -19,7 +20,7 @@
 void tally_init(struct tally *t, unsigned int shares)
 {
 	*t = (struct tally){.to = UINT64_MAX};
-	texts_init(&t->texts, TEXTS_MAX / shares, TEXT_BYTES / shares);
+	texts_init(&t->texts, TEXTS_MAX / shares, TEXT_BYTES / shares, seed_new(t));
 	thread_stats_init(&t->thread_stats, THREADS_MAX / shares);
 }
 

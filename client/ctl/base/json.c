@@ -98,24 +98,6 @@ char *json_text(const json_t *json, size_t flags)
 
 /* The functions write_json_*() return no error. struct writer keeps the first error. */
 
-#define LONG_PIECE 4096u
-
-void write_json_text(struct writer *w, const char *text, size_t len)
-{
-	size_t left = len;
-
-	while (left && !w->error) {
-		/*
-		 * Escape LONG_PIECE bytes at a time, because the writer's buffer does not hold a
-		 * string of any length.
-		 */
-		size_t room = (left < LONG_PIECE ? left : LONG_PIECE) * MPROF_TEXT_FACTOR + 32;
-		char *out = writer_room(w, room);
-
-		writer_advance(w, mprof_text_json(out, room, &text, &left));
-	}
-}
-
 /*
  * Write the member "KEY_hex" with the LEN bytes at TEXT in hexadecimal. It is for a string that is
  * not UTF-8, whose bytes the string in JSON does not show.

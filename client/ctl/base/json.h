@@ -34,12 +34,6 @@ bool json_put(const json_t *json, FILE *f, size_t flags);
 char *json_text(const json_t *json, size_t flags);
 
 /*
- * Write LEN bytes at TEXT as the inside of a JSON string, without the quotes. Bytes that are not
- * UTF-8 become the replacement character.
- */
-void write_json_text(struct writer *w, const char *text, size_t len);
-
-/*
  * Write an event as the object that `dump --json` prints, without a newline. If STREAM is not NULL,
  * the object has the stream's name. A string that is not UTF-8 is written in hexadecimal, too.
  */

@@ -15,9 +15,11 @@
 
 #include "bundle.h"
 #include "cleanup.h"
+#include "exporter.h"
 #include "json-whole.h"
 #include "json.h"
 #include "output.h"
+#include "seed.h"
 
 /*
  * The bundle's manifest has version 1 of Perfetto's format. The key `sync_to` of a guest's file names the
@@ -196,7 +198,7 @@ int bundle_part_init(struct bundle_part *p, struct bundle *b, struct bundle_memb
 	if (!writer_init(&p->writer, m->fd))
 		return -ENOMEM;
 	perfetto_init(&p->perfetto, &p->writer, b->next_pid + 1);
-	slices_init(&p->slices, &p->perfetto.ops, m->machine);
+	slices_init(&p->slices, &p->perfetto.ops, m->machine, seed_new(p), spool_file);
 	p->consumer = slices_consumer(&p->slices);
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include "ctl.h"
 #include "exporter.h"
 #include "output.h"
+#include "seed.h"
 #include "slices.h"
 #include "thread-rows.h"
 #include "trace-tables.h"
@@ -444,7 +445,7 @@ static int sqlite_begin(struct export_job *job, struct consumer *consumer)
 	x->job = job;
 	x->spool = -1;
 	x->ops = (struct slice_ops){.track = on_track, .event = on_slice, .context = x};
-	slices_init(&x->slices, &x->ops, job->trace);
+	slices_init(&x->slices, &x->ops, job->trace, seed_new(x), spool_file);
 	x->slices.exact = true;
 	x->slices.at_once = true;
 	x->to = slices_consumer(&x->slices);

@@ -1,4 +1,5 @@
 /* This file has the table of the export formats. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,4 +82,12 @@ char *export_path(const char *operand, const char *suffix)
 	}
 	t.name = name;
 	return name ? trace_source_file_name(&t, suffix) : NULL;
+}
+
+void slices_report_refused(const struct slices *s)
+{
+	if (s->refused)
+		say("threads beyond the limit share one track, and counters beyond it are left out; events of them: "
+		    "%" PRIu64,
+		    s->refused);
 }

@@ -22,6 +22,7 @@
 #include "options.h"
 #include "output-directory.h"
 #include "output-writer.h"
+#include "slices.h"
 #include "time-filter.h"
 
 struct exporter;
@@ -100,6 +101,9 @@ const struct exporter *exporter_find(const char *name, const char *verb);
  * name. Return NULL without memory.
  */
 char *export_path(const char *operand, const char *suffix);
+
+/* Print a message on stderr if some threads or counters of S were beyond the limits. */
+void slices_report_refused(const struct slices *s);
 
 /* The formats. Each is defined in a file of its own. */
 extern const struct exporter export_chrome;

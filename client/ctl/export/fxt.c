@@ -16,6 +16,8 @@
 #include "cleanup.h"
 #include "exporter.h"
 #include "fxt.h"
+#include "output.h"
+#include "seed.h"
 
 #define MAGIC		0x0016547846040010u
 #define PER_SECOND	1000000000u
@@ -316,7 +318,7 @@ void fxt_init(struct fxt *f, struct writer *out)
 {
 	*f = (struct fxt){.out = out};
 	f->ops = (struct slice_ops){.track = on_track, .event = on_event, .context = f};
-	texts_init(&f->strings, STRINGS_MAX, STRING_BYTES);
+	texts_init(&f->strings, STRINGS_MAX, STRING_BYTES, seed_new(f));
 }
 
 void fxt_deinit(struct fxt *f)
@@ -337,7 +339,7 @@ static int fxt_open(struct export_job *job, struct consumer *consumer)
 		return -ENOMEM;
 	job->state = x;
 	fxt_init(&x->fxt, job->out);
-	slices_init(&x->slices, &x->fxt.ops, job->trace);
+	slices_init(&x->slices, &x->fxt.ops, job->trace, seed_new(x), spool_file);
 	*consumer = slices_consumer(&x->slices);
 	return fxt_begin(&x->fxt, job->trace);
 }

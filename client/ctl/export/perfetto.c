@@ -12,8 +12,10 @@
 #include <string.h>
 
 #include "exporter.h"
+#include "output.h"
 #include "perfetto.h"
 #include "proto.h"
+#include "seed.h"
 
 #define SEQUENCE	 1u
 #define NAMES_MAX	 65536u
@@ -334,7 +336,7 @@ void perfetto_init(struct perfetto *p, struct writer *out, int32_t first_pid)
 {
 	*p = (struct perfetto){.out = out, .first_pid = first_pid};
 	p->ops = (struct slice_ops){.track = on_track, .event = on_event, .context = p};
-	texts_init(&p->names, NAMES_MAX, NAME_TEXTS_MAX);
+	texts_init(&p->names, NAMES_MAX, NAME_TEXTS_MAX, seed_new(p));
 }
 
 void perfetto_deinit(struct perfetto *p)
@@ -357,7 +359,7 @@ static int perfetto_open(struct export_job *job, struct consumer *consumer)
 		return -ENOMEM;
 	job->state = x;
 	perfetto_init(&x->perfetto, job->out, 1);
-	slices_init(&x->slices, &x->perfetto.ops, job->trace);
+	slices_init(&x->slices, &x->perfetto.ops, job->trace, seed_new(x), spool_file);
 	*consumer = slices_consumer(&x->slices);
 	return 0;
 }

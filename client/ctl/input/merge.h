@@ -9,7 +9,7 @@
 
 #include "consumer.h"
 
-#define MERGE_STREAMS_MAX 256
+#define MERGE_STREAMS_MAX CONSUMER_STREAMS_MAX
 
 struct merge_stream;
 

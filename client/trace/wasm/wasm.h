@@ -2,7 +2,8 @@
  * Functions of mprof.wasm for client/viewer/worker/wasm.js, besides libmprof's own calls: load a
  * trace, and describe the layout of structures.
  *
- * The module imports no clock, no randomness (the caller passes seeds) and no output. Its memory
+ * The module imports no clock, no randomness (the caller passes seeds) and no
+ * output but that of chrome-export.h, to a descriptor of the caller. Its memory
  * grows up to 4 GiB and is only released with the instance; the memory of a freed trace is used
  * again. wasm.exports lists the functions that JavaScript can call.
  */

@@ -169,11 +169,10 @@ export class Questions {
 	}
 
 	/**
-	 * Return the trace as Chrome's trace events: the bytes of a JSON document, which Perfetto
-	 * opens.
+	 * Return the trace as Chrome's trace events, a JSON document that Perfetto opens: a Blob. NAME is the name of the trace in it.
 	 */
-	chrome() {
-		return this.ask("chrome", []);
+	chrome(name) {
+		return this.ask("chrome", [name]);
 	}
 
 	/** Return the statistics of the time FROM to TO (ns). */

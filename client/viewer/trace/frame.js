@@ -442,13 +442,13 @@ export class Frame {
 	async savePerfetto() {
 		const {source, engine} = this.session;
 
-		download(new Blob([await engine.chrome()], {type: "application/json"}), fileName(source.name, "json"));
+		download(await engine.chrome(source.title), fileName(source.name, "json"));
 	}
 
 	/** Open the trace in the Perfetto UI in another window (handOver() in save.js). */
 	async openPerfetto() {
 		const {source, engine} = this.session;
 
-		await handOver(async () => (await engine.chrome()).buffer, source.title);
+		await handOver(async () => (await engine.chrome(source.title)).arrayBuffer(), source.title);
 	}
 }

@@ -4,6 +4,7 @@
  * other, counters, and rows.
  */
 import {Pointed} from "./pointed-marks.js";
+import {chromeDocument} from "./chrome-export.js";
 import {compare} from "./compare.js";
 import {Area} from "./area.js";
 import {rangeStatistics} from "./range-statistics.js";
@@ -25,6 +26,7 @@ export class Trace {
 		this.seed = options.seed ?? crypto.getRandomValues(new BigUint64Array(1))[0];
 		this.wasm = wasm;
 		this.names = [];
+		this.streams = []; // {name, guest, offsetNs, kind, again} of each stream; see keep()
 		this.loader = wasm.c.wasm_open(this.seed, options.simplify ?? true) >>> 0;
 		if (!this.loader) throw new Error(OUT_OF_MEMORY);
 		this.model = 0; // address of struct mprof_model_view; 0 before finish()
@@ -66,6 +68,7 @@ export class Trace {
 
 		if (i === numbers.MPROF_NONE) throw new Error(OUT_OF_MEMORY);
 		this.names.push(name);
+		this.streams.push({name, guest: guest ?? i, offsetNs, kind, again: null});
 		return i;
 	}
 
@@ -91,6 +94,11 @@ export class Trace {
 			this.wasm.bytes.set(piece, at);
 			this.check(c.loader_came(this.loader, stream, piece.length));
 		}
+	}
+
+	/** Keep AGAIN, a function that returns a new generator of all bytes of STREAM, for the exports. */
+	keep(stream, again) {
+		this.streams[stream].again = again;
 	}
 
 	/** Note that STREAM has no more bytes. */
@@ -343,6 +351,19 @@ export class Trace {
 	/** Return the answer of engine.pointed(). */
 	pointed(kind, item, time) {
 		return new Pointed(this).of(kind, item, time);
+	}
+
+	/** Return the answer of engine.chrome(). */
+	chrome(name) {
+		const guests = new Set(this.streams.map(({guest}) => guest));
+		const shared = guests.size < this.streams.length;
+
+		return chromeDocument(
+			this.wasm,
+			name,
+			this.streams.map(({kind, again, ...stream}) => ({...stream, kind: shared ? "HELD" : kind, bytes: again()})),
+			this.seed,
+		);
 	}
 
 	near(window, x, y, reach) {

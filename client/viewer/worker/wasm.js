@@ -20,29 +20,73 @@ export const decoder = new TextDecoder();
 export const OUT_OF_MEMORY =
 	"The trace does not fit into the memory that a page may have; choose a shorter part of it.";
 
+const BAD_DESCRIPTOR = 8; /* WASI's EBADF */
+const refused = () => BAD_DESCRIPTOR;
+
 /**
- * The system calls that the wasm's libc imports. libc uses them only to print messages, which
- * nobody reads, so each returns an error (8, EBADF).
+ * The system calls that the wasm's libc imports. libc prints messages, which nobody reads, and the exports of traces write to
+ * descriptors of openOutput(); there are no files.
  */
-const wasi = {fd_close: () => 8, fd_seek: () => 8, fd_write: () => 8};
+class Wasi {
+	#outputs = new Map(); // descriptor -> function that takes the bytes written to it
+	#next = 3;
+
+	/** Return a new descriptor whose bytes TAKE gets. */
+	open(take) {
+		this.#outputs.set(this.#next, take);
+		return this.#next++;
+	}
+
+	close(fd) {
+		this.#outputs.delete(fd);
+	}
+
+	/** Return the functions to import. MEMORY() returns the memory of the instance. */
+	imports(memory) {
+		const write = (fd, vectors, n, written) => {
+			const take = this.#outputs.get(fd);
+			const view = new DataView(memory().buffer);
+			let bytes = 0;
+
+			if (!take) return BAD_DESCRIPTOR;
+			for (let at = vectors; at < vectors + 8 * n; at += 8) {
+				const length = view.getUint32(at + 4, true);
+
+				take(new Uint8Array(memory().buffer, view.getUint32(at, true), length));
+				bytes += length;
+			}
+			view.setUint32(written, bytes, true);
+			return 0;
+		};
+
+		return {fd_close: refused, fd_fdstat_get: refused, fd_pread: refused, fd_seek: refused, fd_write: write};
+	}
+}
 
 export class Wasm {
+	#wasi;
+
 	/**
 	 * Return a Promise of a new instance of MODULE.
 	 * @param {WebAssembly.Module} module
 	 */
 	static async open(module) {
-		const instance = await WebAssembly.instantiate(module, {wasi_snapshot_preview1: wasi});
+		const wasi = new Wasi();
+		const instance = await WebAssembly.instantiate(module, {
+			wasi_snapshot_preview1: wasi.imports(() => instance.exports.memory),
+		});
+
 		instance.exports._initialize();
-		return new Wasm(instance.exports);
+		return new Wasm(instance.exports, wasi);
 	}
 
 	/**
-	 * EXPORTS are those of the instance. After this, `c` has the functions, `structs` the layout of
+	 * EXPORTS are those of the instance, and WASI has its imports. After this, `c` has the functions, `structs` the layout of
 	 * structures, `numbers` the constants, and `types` and `events` the names of thread types and
 	 * event types by number.
 	 */
-	constructor(exports) {
+	constructor(exports, wasi) {
+		this.#wasi = wasi;
 		this.c = exports;
 		this.structs = {};
 		this.numbers = {};
@@ -122,6 +166,31 @@ export class Wasm {
 		} finally {
 			this.c.free(at);
 		}
+	}
+
+	/**
+	 * Return the address of TEXT in the memory of the wasm, without its NULs and with one at its end. The caller frees it, or gives it
+	 * to the wasm. Throw if there is no memory.
+	 */
+	newText(text) {
+		const bytes = new TextEncoder().encode(text.replaceAll("\0", "") + "\0");
+		const at = this.alloc(bytes.length);
+
+		this.bytes.set(bytes, at);
+		return at;
+	}
+
+	/**
+	 * Return a descriptor to which the wasm can write. TAKE gets each piece of bytes, which are those of the memory of the wasm: TAKE
+	 * copies them, and must not call the wasm.
+	 */
+	openOutput(take) {
+		return this.#wasi.open(take);
+	}
+
+	/** Close the descriptor FD of openOutput(). */
+	closeOutput(fd) {
+		this.#wasi.close(fd);
 	}
 
 	/**

@@ -15,7 +15,6 @@
  * Calls are answered in the order in which they come. Only while a load waits for a piece, other
  * calls are answered.
  */
-import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
 import {Input, forLoading} from "./input.js";
 import {Trace} from "./trace.js";
@@ -41,17 +40,21 @@ class Loading extends Input {
 	 * of all sources, or null if unknown.
 	 */
 	async #read(trace, stream, source, i, total) {
+		const kept = source.bytes || source.blob ? null : []; // the page sends its pieces once
 		let first = true;
 
 		for await (const piece of unpacked(this.pieces(source, i))) {
 			if (first && source.size && piece.length <= source.size) trace.expect(stream, source.size);
 			first = false;
+			kept?.push(piece);
 			trace.feed(stream, piece);
 			this.bytes += piece.length;
 			this.report("reading", total);
 		}
 		this.report("reading", total);
 		trace.end(stream);
+		const again = kept ? {blob: new Blob(kept)} : source;
+		trace.keep(stream, () => unpacked(this.pieces(again, i)));
 	}
 
 	/** Return SOURCES, with a source for each ring instead of a ring file of OCaml. */
@@ -156,18 +159,13 @@ class Server {
 
 	/**
 	 * Answer the call CALL about the trace of SIDE, a method of Trace. Return [answer, objects that
-	 * are moved to the page instead of copied].
+	 * are moved to the page instead of copied], a Promise.
 	 */
-	#ask(call, args, side) {
+	async #ask(call, args, side) {
 		const trace = this.traces[side];
 
 		if (!trace) throw new Error(NO_TRACE);
-		if (call === "chrome") {
-			const bytes = chromeBytes(trace);
-
-			return [bytes, [bytes.buffer]];
-		}
-		const value = trace[call](...args);
+		const value = await trace[call](...args);
 
 		switch (call) {
 			case "draw":

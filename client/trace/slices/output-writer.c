@@ -4,7 +4,11 @@
  */
 #include <stdlib.h>
 
+#include <mprof/trace.h>
+
 #include "output-writer.h"
+
+#define LONG_PIECE 4096u
 
 bool writer_init(struct writer *w, int fd)
 {
@@ -35,6 +39,22 @@ void writer_put_long(struct writer *w, const void *bytes, size_t n)
 {
 	writer_flush(w);
 	put_all(w, bytes, n);
+}
+
+void write_json_text(struct writer *w, const char *text, size_t len)
+{
+	size_t left = len;
+
+	while (left && !w->error) {
+		/*
+		 * Escape LONG_PIECE bytes at a time, because the writer's buffer does not hold a
+		 * string of any length.
+		 */
+		size_t room = (left < LONG_PIECE ? left : LONG_PIECE) * MPROF_TEXT_FACTOR + 32;
+		char *out = writer_room(w, room);
+
+		writer_advance(w, mprof_text_json(out, room, &text, &left));
+	}
 }
 
 /* Base64, as in RFC 4648, section 4. */

@@ -4,11 +4,11 @@
  *
  * Formats want a slice that encloses others before them, and none that overlaps another in part on one track.
  * So the slices are kept until the trace has ended, sorted by their begin, and laid onto lanes: one lane has
- * slices that lie apart or inside of each other. Memory is bounded: what is more than WHOLE_BYTES_MAX lies
- * sorted in an unnamed temporary file.
+ * slices that lie apart or inside of each other. Memory is bounded where there are files: what is more than
+ * WHOLE_BYTES_MAX lies sorted in an unnamed temporary file.
  */
-#ifndef CTL_WHOLE_SLICES_H
-#define CTL_WHOLE_SLICES_H
+#ifndef TRACE_WHOLE_SLICES_H
+#define TRACE_WHOLE_SLICES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,15 +30,18 @@ struct whole_slice {
 
 struct whole_run;
 
-/* Set it to zero before the first slice, but for SPOOL = -1 and, in tests, ROOM. */
+/* Set it to zero before the first slice, but for SPOOL = -1, OPEN and, in tests, MOST. */
 struct whole_slices {
 	uint8_t *arena; /* slices, each with its name behind it; owned */
 	size_t used, room;
-	uint32_t *places; /* places of the slices in ARENA in units of 8 bytes; owned */
+	/* Places of the slices in ARENA in bytes; addresses from the sorting on, after which none is added; owned. */
+	uintptr_t *places;
 	uint32_t n, places_room;
 	struct whole_run *runs; /* sorted parts of SPOOL; owned */
 	size_t n_runs;
 	int spool; /* the temporary file; -1 = none; owned */
+	/* Open a temporary file without a name. Return a descriptor or -errno. NULL: all slices stay in memory. */
+	int (*open)(void);
 	uint64_t spooled, number;
 	size_t most; /* bytes of ARENA; 0 = WHOLE_BYTES_MAX */
 };

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "seed.h"
 #include "texts.h"
 
-void texts_init(struct texts *t, uint32_t most, uint32_t bytes)
+void texts_init(struct texts *t, uint32_t most, uint32_t bytes, uint64_t seed)
 {
-	*t = (struct texts){.most = most, .arena_most = bytes, .seed = seed_new(t) | 1};
+	*t = (struct texts){.most = most, .arena_most = bytes, .seed = seed | 1};
 }
 
 void texts_deinit(struct texts *t)

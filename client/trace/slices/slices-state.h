@@ -2,8 +2,8 @@
  * State shared by slices.c and slices-events.c. Functions without a comment on the result return 0
  * or -errno.
  */
-#ifndef CTL_SLICES_STATE_H
-#define CTL_SLICES_STATE_H
+#ifndef TRACE_SLICES_STATE_H
+#define TRACE_SLICES_STATE_H
 
 #include <stddef.h>
 #include <string.h>

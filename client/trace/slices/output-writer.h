@@ -1,6 +1,6 @@
 /* A buffered writer over a file descriptor. */
-#ifndef CTL_WRITER_H
-#define CTL_WRITER_H
+#ifndef TRACE_WRITER_H
+#define TRACE_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +52,12 @@ static inline void writer_put(struct writer *w, const void *bytes, size_t n)
 	memcpy(writer_room(w, n), bytes, n);
 	writer_advance(w, n);
 }
+
+/*
+ * Write LEN bytes at TEXT as the inside of a JSON string, without the quotes. Bytes that are not
+ * UTF-8 become the replacement character.
+ */
+void write_json_text(struct writer *w, const char *text, size_t len);
 
 /* Encode bytes as base64 into a writer. The bytes come in pieces of any length. */
 struct base64 {

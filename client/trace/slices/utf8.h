@@ -1,6 +1,6 @@
 /* Strings of a trace as valid UTF-8, for formats whose readers refuse anything else. */
-#ifndef CTL_UTF8_H
-#define CTL_UTF8_H
+#ifndef TRACE_UTF8_H
+#define TRACE_UTF8_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* Convert numbers to text faster than printf, because an export writes several for each event. */
-#ifndef CTL_DIGITS_H
-#define CTL_DIGITS_H
+#ifndef TRACE_DIGITS_H
+#define TRACE_DIGITS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The strings of a trace, each stored once, in bounded memory. */
-#ifndef CTL_TEXTS_H
-#define CTL_TEXTS_H
+#ifndef TRACE_TEXTS_H
+#define TRACE_TEXTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,11 @@ struct texts {
 	uint64_t refused; /* number of calls that added nothing because of the limits */
 };
 
-/* Allow at most MOST strings, and at most BYTES bytes of all strings together. */
-void texts_init(struct texts *t, uint32_t most, uint32_t bytes);
+/*
+ * Allow at most MOST strings, and at most BYTES bytes of all strings together. SEED is secret, so that no trace can be written
+ * whose strings collide.
+ */
+void texts_init(struct texts *t, uint32_t most, uint32_t bytes, uint64_t seed);
 void texts_deinit(struct texts *t);
 
 /*

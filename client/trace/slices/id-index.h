@@ -5,8 +5,8 @@
  * from the first created id on. The array has at most a few elements for each id. A hash table
  * holds all other ids.
  */
-#ifndef CTL_ID_INDEX_H
-#define CTL_ID_INDEX_H
+#ifndef TRACE_ID_INDEX_H
+#define TRACE_ID_INDEX_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -22,8 +22,8 @@
  * Exactly one slice event has the category of a trace event's name, so no event is lost and none is
  * shown twice. Memory is bounded.
  */
-#ifndef CTL_SLICES_H
-#define CTL_SLICES_H
+#ifndef TRACE_SLICES_H
+#define TRACE_SLICES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -147,15 +147,16 @@ struct slices {
 	uint64_t refused; /* number of events of threads and counters that were beyond the limits */
 };
 
-/* Begin the slices of the trace NAME. OPS takes them. No memory is allocated. */
-void slices_init(struct slices *s, const struct slice_ops *ops, const char *name);
+/*
+ * Begin the slices of the trace NAME. OPS takes them. SEED is secret, so that no trace can be written whose threads or strings
+ * collide. SPOOL is that of struct whole_slices. No memory is allocated.
+ */
+void slices_init(struct slices *s, const struct slice_ops *ops, const char *name, uint64_t seed, int (*spool)(void));
 void slices_deinit(struct slices *s);
 
 /* Return a consumer that makes slice events of a trace's events. A must outlive the consumer. */
 struct consumer slices_consumer(struct slices *s);
 /* End all open slices after the last event. Return 0 or -errno. */
 int slices_finish(struct slices *slices);
-/* Print a message on stderr if some threads or counters were beyond the limits. */
-void slices_report_refused(const struct slices *s);
 
 #endif

@@ -6,8 +6,8 @@
  * ended. If an event names a forgotten thread again, that thread counts as a new thread. If no
  * thread can be forgotten, all further threads share one entry and one track.
  */
-#ifndef CTL_THREAD_TABLE_H
-#define CTL_THREAD_TABLE_H
+#ifndef TRACE_THREAD_TABLE_H
+#define TRACE_THREAD_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,6 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "output.h"
 #include "write-all.h"
 
 #define PIECE_BYTES (64u << 10) /* bytes of a run in memory while runs are merged */
@@ -46,23 +45,26 @@ static int order(const struct whole_slice *a, const struct whole_slice *b)
 	return a->number > b->number ? -1 : a->number < b->number;
 }
 
-static int order_places(const void *a, const void *b, void *arena)
+static int order_places(const void *a, const void *b)
 {
-	const uint32_t *x = a, *y = b;
-	const uint64_t *words = arena;
+	const uintptr_t *x = a, *y = b;
 
-	return order((const void *)(words + *x), (const void *)(words + *y));
+	return order((const void *)*x, (const void *)*y);
 }
 
+/* Sort the slices. From now on ARENA stays where it is: no slice is added before N is 0 again. */
 static void sort(struct whole_slices *s)
 {
+	for (uint32_t i = 0; i < s->n; i++)
+		s->places[i] += (uintptr_t)s->arena;
 	if (s->n)
-		qsort_r(s->places, s->n, sizeof(*s->places), order_places, s->arena);
+		qsort(s->places, s->n, sizeof(*s->places), order_places);
 }
 
+/* Return slice I, after sort(). */
 static const struct whole_slice *slice_at(const struct whole_slices *s, uint32_t i)
 {
-	return (const void *)(s->arena + 8 * (size_t)s->places[i]);
+	return (const void *)s->places[i];
 }
 
 /* ---- keep */
@@ -79,7 +81,7 @@ static int spill(struct whole_slices *s)
 	if (!runs || !piece)
 		return -ENOMEM;
 	if (s->spool < 0)
-		s->spool = spool_file();
+		s->spool = s->open();
 	if (s->spool < 0)
 		return s->spool;
 	sort(s);
@@ -116,7 +118,7 @@ static int reserve(struct whole_slices *s, size_t bytes)
 {
 	size_t room = s->room ? s->room : 64u << 10;
 	uint8_t *arena;
-	uint32_t *places;
+	uintptr_t *places;
 
 	while (room < s->used + bytes)
 		room *= 2;
@@ -141,7 +143,7 @@ int whole_slices_add(struct whole_slices *s, const struct whole_slice *w, const 
 {
 	size_t bytes = bytes_of(w), most = s->most ? s->most : WHOLE_BYTES_MAX;
 	struct whole_slice *copy;
-	int r = s->n && s->used + bytes > most ? spill(s) : 0;
+	int r = s->open && s->n && s->used + bytes > most ? spill(s) : 0;
 
 	r = r ? r : reserve(s, bytes);
 	if (r)
@@ -152,7 +154,7 @@ int whole_slices_add(struct whole_slices *s, const struct whole_slice *w, const 
 	copy->number = s->number++;
 	if (w->name_bytes)
 		memcpy(copy + 1, name, w->name_bytes);
-	s->places[s->n++] = (uint32_t)(s->used / 8);
+	s->places[s->n++] = s->used;
 	s->used += bytes;
 	return 0;
 }
@@ -358,5 +360,5 @@ void whole_slices_deinit(struct whole_slices *s)
 	free(s->places);
 	if (s->spool >= 0)
 		close(s->spool);
-	*s = (struct whole_slices){.spool = -1, .most = s->most};
+	*s = (struct whole_slices){.spool = -1, .open = s->open, .most = s->most};
 }

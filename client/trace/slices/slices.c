@@ -3,15 +3,11 @@
  * slices of the running thread. slices-events.c handles each event.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl.h"
 #include "digits.h"
-#include "seed.h"
 #include "slices-state.h"
 
 #define THREADS_MAX	  (4u << 20) /* in all streams */
@@ -20,10 +16,15 @@
 #define LABEL_MAX	  200u /* bytes of a label in a track's name */
 #define BEHIND_NS	  1000u
 
-void slices_init(struct slices *s, const struct slice_ops *ops, const char *name)
+void slices_init(struct slices *s, const struct slice_ops *ops, const char *name, uint64_t seed, int (*spool)(void))
 {
 	*s = (struct slices){
-		.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(s), .whole.spool = -1};
+		.ops = ops,
+		.name = name,
+		.threads_most = THREADS_MAX,
+		.seed = seed,
+		.whole = {.spool = -1, .open = spool},
+	};
 	for (unsigned int id = 0; id < MPROF_EVENT_IDS; id++)
 		s->event_name_bytes[id] = (uint8_t)strlen(mprof_event_name((uint8_t)id));
 }
@@ -90,7 +91,7 @@ static int set_up(struct slices *slices, char *const *names, unsigned int count)
 
 		*s = (struct slice_stream){.number = i, .root = THREAD_NONE, .running = THREAD_NONE};
 		thread_table_init(&s->threads, slices->threads_most / count, slices->seed);
-		texts_init(&s->counter_names, COUNTERS_MAX / count, COUNTER_TEXTS_MAX / count);
+		texts_init(&s->counter_names, COUNTERS_MAX / count, COUNTER_TEXTS_MAX / count, slices->seed);
 		r = put_process(slices, s, names ? names[i] : slices->name);
 	}
 	return r;
@@ -337,12 +338,4 @@ int slices_finish(struct slices *slices)
 			r = slices_end_life(slices, s, t, end_of(s, &s->threads.list[t]), false);
 	}
 	return r ? r : slices_lay(slices);
-}
-
-void slices_report_refused(const struct slices *s)
-{
-	if (s->refused)
-		say("threads beyond the limit share one track, and counters beyond it are left out; events of them: "
-		    "%" PRIu64,
-		    s->refused);
 }

@@ -2,13 +2,15 @@
  * A consumer is a set of functions that take the events of a trace. Each verb passes one to the
  * code that reads the trace.
  */
-#ifndef CTL_CONSUMER_H
-#define CTL_CONSUMER_H
+#ifndef TRACE_CONSUMER_H
+#define TRACE_CONSUMER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include <mprof/trace.h>
+
+#define CONSUMER_STREAMS_MAX 256 /* most streams of a trace */
 
 /*
  * Each function returns 0, or -errno to stop reading. Then the code that reads the trace returns
