@@ -54,7 +54,7 @@ for (const name of ["eio", "eio-hang", "domains-gc", "custom", "wrapped"]) {
 		const named = Buffer.from(exported.toString().replaceAll(`"${file(name)} ring `, '"ring '));
 
 		check(
-			named.equals(Buffer.from(await (await engine.chrome(file(name))).arrayBuffer())),
+			named.equals(Buffer.from(await (await engine.chrome(file(name))).blob.arrayBuffer())),
 			`${name}, ${way}: the page's export is not that of mprofctl`,
 		);
 	}

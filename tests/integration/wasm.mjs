@@ -685,7 +685,7 @@ async function checkChrome(engine, what, file, sources) {
 	const theirs = run(mprofctl, "export", "--to", "chrome", "-o", "-", file).out;
 
 	await engine.load(sources);
-	const [one, two] = await Promise.all([engine.chrome(file), engine.chrome(file)]);
+	const [one, two] = (await Promise.all([engine.chrome(file), engine.chrome(file)])).map(({blob}) => blob);
 
 	check(one.type === "application/json", `${what}: the type of the document`);
 	for (const document of [one, two])
@@ -731,8 +731,54 @@ async function checkExports(paths) {
 		several,
 		streams({a: whole, b: later}).map((it) => ({...it, guest: 0})),
 	);
+	await checkExportLimits(engine, whole);
 	engine.close();
 	await checkExportMemory(whole);
+}
+
+/** Check what an export says that goes beyond a limit, and times at the ends of the line. */
+async function checkExportLimits(engine, whole) {
+	const load = async (...sources) => {
+		await engine.load(sources);
+		return engine.chrome("trace");
+	};
+	const ts = async (time, offsetNs) => {
+		const {blob} = await load({bytes: new Uint8Array(made([[event(time, "counter", 1n, 1n, "c")]])), offsetNs});
+
+		return /"ph":"C".*?"ts":([0-9.]+)/.exec(await blob.text())[1];
+	};
+	const name = (i) => ({name: `s${i}`, blob: new Blob([made([[]])])});
+
+	check(
+		(await ts((1n << 64n) - 1000n, 5000n)) === "9223372036854775.807",
+		"a time goes around at the end of the line",
+	);
+	check((await ts(1000n, -5000n)) === "0.000", "a time lies before the line");
+	check(
+		(await message(load(...Array.from({length: 257}, (_, i) => name(i))))).includes("257 streams"),
+		"257 streams are exported",
+	);
+	const twice = gzipSync(gzipSync(whole));
+	const blob = await (await load({blob: new Blob([twice])})).blob.text();
+	const response = await (await load({response: new Response(twice)})).blob.text();
+
+	check(blob === response, "kept bytes are unpacked twice");
+	const counters = Array.from({length: 50}, (_, packet) =>
+		Array.from({length: 1400}, (_, i) => event(BigInt(packet * 1400 + i), "counter", 1n, 1n, `${packet} ${i}`)),
+	);
+
+	check(
+		(await load({bytes: new Uint8Array(made(counters))})).refused > 4000,
+		"nobody tells that counters are left out",
+	);
+	const {trace} = wasm.load([whole]);
+
+	trace.keep(0, async function* () {
+		yield whole;
+	});
+	check((await message(trace.chrome("trace", 5000))).includes("mprofctl export"), "a document has no limit");
+	check((await trace.chrome("trace")).blob.size > 5000, "an export after one that was too large");
+	trace.close();
 }
 
 /** Check that an export leaves nothing in the memory of the wasm, and writes its document in pieces. */

@@ -520,6 +520,22 @@ static void test_lanes(void)
 	CHECK_EQ_UINT(lay(5, 4096), lay(5, 0));
 }
 
+/* Where there are no files, slices of more bytes than may be held are refused. */
+static void test_no_files(void)
+{
+	struct whole_slices s = {.spool = -1, .most = 4096};
+	const struct whole_slice w = {.end = 1, .name_bytes = 100};
+	const char name[100] = "name";
+	unsigned int n = 0;
+	int r;
+
+	while ((r = whole_slices_add(&s, &w, name)) == 0)
+		n++;
+	CHECK_EQ_INT(r, -ENOMEM);
+	CHECK(n > 10 && s.used <= 4096 && s.used + 200 > 4096);
+	whole_slices_deinit(&s);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_contradictions);
@@ -531,5 +547,6 @@ int main(void)
 	CHECK_RUN(test_directions);
 	CHECK_RUN(test_utf8);
 	CHECK_RUN(test_lanes);
+	CHECK_RUN(test_no_files);
 	return check_done();
 }

@@ -12,6 +12,7 @@
 
 #include "alias.h"
 #include "model-state.h"
+#include "time-on-line.h"
 
 #define MARKER	"__should_resolve"
 #define RUNNING "running" /* name of a duration in which its thread ran */
@@ -28,17 +29,6 @@ struct step {
 	uint32_t stream;
 	uint32_t text; /* string, or MPROF_NONE without a text */
 };
-
-static uint64_t on_line(uint64_t timestamp, int64_t offset)
-{
-	uint64_t back = 0 - (uint64_t)offset;
-
-	if (timestamp > MPROF_TIME_MAX)
-		timestamp = MPROF_TIME_MAX;
-	if (offset < 0)
-		return timestamp > back ? timestamp - back : 0;
-	return timestamp > MPROF_TIME_MAX - (uint64_t)offset ? MPROF_TIME_MAX : timestamp + (uint64_t)offset;
-}
 
 /* Append a thread with ID, created by CREATOR at TIME. Return its index. Room was reserved. */
 static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator, uint64_t time)
@@ -523,7 +513,7 @@ static enum mprof_status apply(struct step *step, const struct mprof_raw_event *
 	if ((mprof_event_is_state(e) && !map_reserve(&step->m->sampled, 1)) || !take_text(step))
 		return MPROF_NOMEM;
 	step->m->slack--;
-	step->time = on_line(e->timestamp, step->s->seen.offset_ns);
+	step->time = time_on_line(e->timestamp, step->s->seen.offset_ns);
 	if (mprof_event_is_state(e)) {
 		on_state(step);
 		return MPROF_OK;

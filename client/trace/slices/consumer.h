@@ -1,6 +1,6 @@
 /*
- * A consumer is a set of functions that take the events of a trace. Each verb passes one to the
- * code that reads the trace.
+ * A consumer is a set of functions that take the events of a trace, from the code that reads the trace: in mprofctl from files, guests and
+ * captures, in the viewer from what the page has loaded.
  */
 #ifndef TRACE_CONSUMER_H
 #define TRACE_CONSUMER_H
@@ -51,8 +51,8 @@ struct consumer {
 	int (*damage)(void *context, unsigned int stream, const struct mprof_damage *damage);
 	/*
 	 * Take note that the events of STREAM from FROM_NS on are an unproven tail: the guest ended
-	 * before the daemon could confirm them. Called after all events. If NULL, the daemon is not
-	 * asked for tails.
+	 * before the daemon could confirm them. Called after all events. If NULL, mprofctl does not ask the daemon for
+	 * tails; the viewer never calls it.
 	 */
 	int (*tail)(void *context, unsigned int stream, uint64_t from_ns);
 	/*

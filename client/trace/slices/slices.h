@@ -20,7 +20,7 @@
  *   gaps, damage      slices and instants on a track of their own
  *
  * Exactly one slice event has the category of a trace event's name, so no event is lost and none is
- * shown twice. Memory is bounded.
+ * shown twice. Memory is bounded; without temporary files a trace with too many durations is refused (whole-slices.h).
  */
 #ifndef TRACE_SLICES_H
 #define TRACE_SLICES_H

@@ -141,10 +141,12 @@ static int reserve(struct whole_slices *s, size_t bytes)
 
 int whole_slices_add(struct whole_slices *s, const struct whole_slice *w, const char *name)
 {
-	size_t bytes = bytes_of(w), most = s->most ? s->most : WHOLE_BYTES_MAX;
+	size_t bytes = bytes_of(w), most = s->most ? s->most : s->open ? WHOLE_BYTES_MAX : WHOLE_HELD_MAX;
 	struct whole_slice *copy;
-	int r = s->open && s->n && s->used + bytes > most ? spill(s) : 0;
+	int r = 0;
 
+	if (s->n && s->used + bytes > most)
+		r = s->open ? spill(s) : -ENOMEM;
 	r = r ? r : reserve(s, bytes);
 	if (r)
 		return r;

@@ -4,8 +4,8 @@
  *
  * Formats want a slice that encloses others before them, and none that overlaps another in part on one track.
  * So the slices are kept until the trace has ended, sorted by their begin, and laid onto lanes: one lane has
- * slices that lie apart or inside of each other. Memory is bounded where there are files: what is more than
- * WHOLE_BYTES_MAX lies sorted in an unnamed temporary file.
+ * slices that lie apart or inside of each other. Memory is bounded: what is more than WHOLE_BYTES_MAX lies sorted in an
+ * unnamed temporary file; where there are no files, more than WHOLE_HELD_MAX is refused.
  */
 #ifndef TRACE_WHOLE_SLICES_H
 #define TRACE_WHOLE_SLICES_H
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define WHOLE_BYTES_MAX (32u << 20)
+#define WHOLE_HELD_MAX	(256u << 20)
 #define WHOLE_LANES_MAX 256u  /* lanes of one group */
 #define WHOLE_DEPTH_MAX 4096u /* slices inside of each other on one lane */
 
@@ -40,13 +41,16 @@ struct whole_slices {
 	struct whole_run *runs; /* sorted parts of SPOOL; owned */
 	size_t n_runs;
 	int spool; /* the temporary file; -1 = none; owned */
-	/* Open a temporary file without a name. Return a descriptor or -errno. NULL: all slices stay in memory. */
+	/* Open a temporary file without a name. Return a descriptor or -errno. NULL: there are no files. */
 	int (*open)(void);
 	uint64_t spooled, number;
-	size_t most; /* bytes of ARENA; 0 = WHOLE_BYTES_MAX */
+	size_t most; /* bytes of ARENA; 0 = WHOLE_BYTES_MAX, or WHOLE_HELD_MAX without files */
 };
 
-/* Add W with its NAME, which is copied. Return 0, -ENOMEM, or the -errno of the temporary file. */
+/*
+ * Add W with its NAME, which is copied. Return 0; -ENOMEM, also if there are no files and MOST bytes are taken; or the -errno of the temporary
+ * file.
+ */
 int whole_slices_add(struct whole_slices *s, const struct whole_slice *w, const char *name);
 
 /* A place on a lane: what whole_slices_lay() reports. */

@@ -6,6 +6,7 @@
 #include <mprof/model.h>
 
 #include "chrome-json.h"
+#include "time-on-line.h"
 
 #define BATCH 256u
 
@@ -97,7 +98,7 @@ static int pass_gap(struct chrome_export *x, uint32_t i)
 	return gap ? x->consumer.gap(x->consumer.context, i, gap) : 0;
 }
 
-/* Keep of the S->n events those of the program, on the trace's clock. A time before its begin is 0. */
+/* Keep of the S->n events those of the program, on the trace's clock. Without an offset all times stay, as in mprofctl. */
 static void keep_program(struct chrome_stream_input *s)
 {
 	size_t n = 0;
@@ -107,10 +108,8 @@ static void keep_program(struct chrome_stream_input *s)
 
 		if (!mprof_event_is_program(&e->raw))
 			continue;
-		if (s->offset_ns < 0 && e->raw.timestamp < 0 - (uint64_t)s->offset_ns)
-			e->raw.timestamp = 0;
-		else
-			e->raw.timestamp += (uint64_t)s->offset_ns;
+		if (s->offset_ns)
+			e->raw.timestamp = time_on_line(e->raw.timestamp, s->offset_ns);
 		s->events[n++] = *e;
 	}
 	s->n = n;
@@ -221,6 +220,13 @@ enum mprof_status chrome_export_step(struct chrome_export *x)
 	while (status == MPROF_OK && (i = oldest(x, &elsewhere)) != MPROF_NONE)
 		status = advance(x, i, elsewhere);
 	return status == MPROF_OK ? finish(x) : status;
+}
+
+uint32_t chrome_export_refused(const struct chrome_export *x)
+{
+	uint64_t refused = chrome_json_slices(x->json)->refused;
+
+	return refused < UINT32_MAX ? (uint32_t)refused : UINT32_MAX;
 }
 
 uint32_t chrome_export_wants(const struct chrome_export *x)

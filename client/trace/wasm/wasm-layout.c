@@ -12,6 +12,7 @@
 #include <mprof/scene.h>
 
 #include "array.h"
+#include "consumer.h"
 #include "loader.h"
 #include "wasm.h"
 
@@ -272,6 +273,7 @@ static const struct place places[] = {
 	FIELD(mprof_flame_node, self),
 	FIELD(mprof_flame_node, total),
 	NUMBER(MPROF_MORE),
+	NUMBER(CONSUMER_STREAMS_MAX),
 	NUMBER(MPROF_CODE_TRUNCATED),
 	NUMBER(MPROF_CODE_UNKNOWN),
 	NUMBER(SCAN_POINTS_MAX),

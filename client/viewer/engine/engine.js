@@ -169,7 +169,8 @@ export class Questions {
 	}
 
 	/**
-	 * Return the trace as Chrome's trace events, a JSON document that Perfetto opens: a Blob. NAME is the name of the trace in it.
+	 * Return the trace as Chrome's trace events, a JSON document that Perfetto opens: {blob, refused}. NAME is the name of the trace in it.
+	 * REFUSED is the number of events whose threads share one track, or whose counters are left out, since there are too many.
 	 */
 	chrome(name) {
 		return this.ask("chrome", [name]);

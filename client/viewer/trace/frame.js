@@ -442,13 +442,24 @@ export class Frame {
 	async savePerfetto() {
 		const {source, engine} = this.session;
 
-		download(await engine.chrome(source.title), fileName(source.name, "json"));
+		download(await this.chrome(engine, source.title), fileName(source.name, "json"));
+	}
+
+	/** Return the Blob of engine.chrome(), and tell the user what the document lacks. */
+	async chrome(engine, title) {
+		const {blob, refused} = await engine.chrome(title);
+
+		if (refused)
+			this.trouble(
+				`Threads beyond the limit share one track in the file for Perfetto, and counters beyond it are left out; events of them: ${refused}.`,
+			);
+		return blob;
 	}
 
 	/** Open the trace in the Perfetto UI in another window (handOver() in save.js). */
 	async openPerfetto() {
 		const {source, engine} = this.session;
 
-		await handOver(async () => (await engine.chrome(source.title)).arrayBuffer(), source.title);
+		await handOver(async () => (await this.chrome(engine, source.title)).arrayBuffer(), source.title);
 	}
 }

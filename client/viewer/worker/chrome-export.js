@@ -7,18 +7,31 @@ import {OUT_OF_MEMORY, need} from "./wasm.js";
 const PIECE_BYTES = 1 << 20; /* most bytes that are copied to the wasm at once */
 const KEPT_BYTES =
 	4 << 20; /* bytes of the document in the worker's memory; a browser can put those of a Blob on the disk */
+const DOCUMENT_BYTES = 1 << 30; /* most bytes of a document */
+
+const TOO_LARGE =
+	"The trace is too large to be converted in a page; save it, and convert it by `mprofctl export --to chrome`.";
 
 /** The document of one export, as a Blob that grows. */
 class Document {
 	#blobs = [];
 	#parts = [];
 	#bytes = 0;
+	#left;
 
-	/** Append a copy of BYTES. */
+	/** The document has at most MOST bytes. */
+	constructor(most) {
+		this.#left = most;
+	}
+
+	/** Append a copy of BYTES. Return false if the document would be too large. */
 	put(bytes) {
+		if (bytes.length > this.#left) return false;
 		this.#parts.push(bytes.slice());
+		this.#left -= bytes.length;
 		this.#bytes += bytes.length;
 		if (this.#bytes >= KEPT_BYTES) this.#flush();
+		return true;
 	}
 
 	#flush() {
@@ -54,17 +67,23 @@ async function run(wasm, x, streams) {
 		}
 		c.chrome_export_came(x, value?.length ?? 0);
 	}
-	if (status !== numbers.MPROF_END) throw new Error(OUT_OF_MEMORY);
+	if (status !== numbers.MPROF_END) throw new Error(TOO_LARGE);
 }
 
 /**
- * Return a Promise of the JSON document of the trace NAME as a Blob. STREAMS are {name, offsetNs, kind, bytes}: KIND as of
- * Trace.stream(), and BYTES a generator of the stream's bytes. SEED is a number that no guest knows. Reject with a sentence for
- * the user if there is no memory.
+ * Return a Promise of {blob, refused}: the JSON document of the trace NAME, and the number of events whose threads or counters are beyond the
+ * limits (chrome_export_refused()). STREAMS are {name, offsetNs, kind, bytes}: KIND as of Trace.stream(), and BYTES a generator of the stream's
+ * bytes. SEED is a number that no guest knows. Reject with a sentence for the user if there is no memory, or the document would have more than
+ * MOST bytes.
  */
-export async function chromeDocument(wasm, name, streams, seed) {
+export async function chromeDocument(wasm, name, streams, seed, most = DOCUMENT_BYTES) {
 	const {c, numbers} = wasm;
-	const written = new Document();
+	const written = new Document(most);
+
+	if (streams.length > numbers.CONSUMER_STREAMS_MAX)
+		throw new Error(
+			`The trace has ${streams.length} streams, and a file for Perfetto at most ${numbers.CONSUMER_STREAMS_MAX}.`,
+		);
 	const fd = wasm.openOutput((bytes) => written.put(bytes));
 	let x = 0;
 
@@ -81,7 +100,7 @@ export async function chromeDocument(wasm, name, streams, seed) {
 			x,
 			streams.map(({bytes}) => pieces(bytes)),
 		);
-		return written.blob;
+		return {blob: written.blob, refused: c.chrome_export_refused(x) >>> 0};
 	} finally {
 		c.chrome_export_free(x);
 		wasm.closeOutput(fd);

@@ -292,15 +292,6 @@ export class Trace {
 		return of === null ? this.text(name) : `${of}: ${this.text(name)}`;
 	}
 
-	/** Return the text of label I of the model. */
-	label(i) {
-		const {wasm} = this;
-		return wasm.lend(TEXT_MAX + 64, (at) => {
-			const n = wasm.c.mprof_label_text(this.model, i, at, TEXT_MAX + 64) >>> 0;
-			return this.#printable(at, Math.min(n, TEXT_MAX + 63)) + (n > TEXT_MAX + 63 ? "…" : "");
-		});
-	}
-
 	/** Return the name of the stream STREAM, an index; null if the trace has only one stream. */
 	of(stream) {
 		return this.names.length > 1 ? this.names[stream] || `stream ${stream + 1}` : null;
@@ -353,8 +344,8 @@ export class Trace {
 		return new Pointed(this).of(kind, item, time);
 	}
 
-	/** Return the answer of engine.chrome(). */
-	chrome(name) {
+	/** Return the answer of engine.chrome(), whose document has at most MOST bytes. */
+	chrome(name, most) {
 		const guests = new Set(this.streams.map(({guest}) => guest));
 		const shared = guests.size < this.streams.length;
 
@@ -363,6 +354,7 @@ export class Trace {
 			name,
 			this.streams.map(({kind, again, ...stream}) => ({...stream, kind: shared ? "HELD" : kind, bytes: again()})),
 			this.seed,
+			most,
 		);
 	}
 

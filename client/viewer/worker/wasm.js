@@ -21,6 +21,7 @@ export const OUT_OF_MEMORY =
 	"The trace does not fit into the memory that a page may have; choose a shorter part of it.";
 
 const BAD_DESCRIPTOR = 8; /* WASI's EBADF */
+const TOO_LARGE = 22; /* WASI's EFBIG */
 const refused = () => BAD_DESCRIPTOR;
 
 /**
@@ -31,7 +32,7 @@ class Wasi {
 	#outputs = new Map(); // descriptor -> function that takes the bytes written to it
 	#next = 3;
 
-	/** Return a new descriptor whose bytes TAKE gets. */
+	/** Return a new descriptor whose bytes TAKE gets, which returns false if it takes no more. */
 	open(take) {
 		this.#outputs.set(this.#next, take);
 		return this.#next++;
@@ -52,7 +53,7 @@ class Wasi {
 			for (let at = vectors; at < vectors + 8 * n; at += 8) {
 				const length = view.getUint32(at + 4, true);
 
-				take(new Uint8Array(memory().buffer, view.getUint32(at, true), length));
+				if (!take(new Uint8Array(memory().buffer, view.getUint32(at, true), length))) return TOO_LARGE;
 				bytes += length;
 			}
 			view.setUint32(written, bytes, true);
@@ -182,7 +183,7 @@ export class Wasm {
 
 	/**
 	 * Return a descriptor to which the wasm can write. TAKE gets each piece of bytes, which are those of the memory of the wasm: TAKE
-	 * copies them, and must not call the wasm.
+	 * copies them, must not call the wasm, and returns false if it takes no more, so that the write fails.
 	 */
 	openOutput(take) {
 		return this.#wasi.open(take);

@@ -54,7 +54,7 @@ class Loading extends Input {
 		this.report("reading", total);
 		trace.end(stream);
 		const again = kept ? {blob: new Blob(kept)} : source;
-		trace.keep(stream, () => unpacked(this.pieces(again, i)));
+		trace.keep(stream, () => (kept ? this.pieces(again, i) : unpacked(this.pieces(again, i))));
 	}
 
 	/** Return SOURCES, with a source for each ring instead of a ring file of OCaml. */
