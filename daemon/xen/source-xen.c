@@ -288,7 +288,10 @@ static void sweep_run(struct task *task, uint64_t now)
 static bool is_undecided(const void *context, const struct archive_resume *resume)
 {
 	const struct host *host = context;
+	const size_t boot = strlen(host->boot);
 
+	if (strncmp(resume->key, host->boot, boot) != 0 || resume->key[boot] != ' ')
+		return false; /* dom0 has booted since */
 	for (const struct domain *d = host->domains; d; d = d->next)
 		if (d->initial && resume->domid == d->domid)
 			return true;
