@@ -13,6 +13,8 @@
 
 #include <mprof/trace.h>
 
+#include "digits.h"
+
 #define PIECE 48u
 
 struct piece {
@@ -66,71 +68,20 @@ static const struct form text_forms[MPROF_EVENT_IDS] = {EVENTS(TEXT_FORM)};
 static const struct form json_forms[MPROF_EVENT_IDS] = {EVENTS(JSON_FORM)};
 static const char *const text_keys[MPROF_EVENT_IDS] = {EVENTS(TEXT_KEY)[MPROF_EVENT_extra] = "name"};
 
-static const char pairs[201] = "00010203040506070809101112131415161718192021222324"
-			       "25262728293031323334353637383940414243444546474849"
-			       "50515253545556575859606162636465666768697071727374"
-			       "75767778798081828384858687888990919293949596979899";
-
 static inline char *put(char *out, const struct piece *piece)
 {
 	memcpy(out, piece->bytes, sizeof(piece->bytes));
 	return out + piece->n;
 }
 
-static inline void put_pair(char *out, uint32_t v)
-{
-	memcpy(out, pairs + (size_t)v * 2, 2);
-}
-
-/* Return the number of digits of V. */
-static inline unsigned int digits(uint64_t v)
-{
-	static const uint64_t powers[20] = {
-		0,
-		10,
-		100,
-		1000,
-		10000,
-		100000,
-		1000000,
-		10000000,
-		100000000,
-		1000000000,
-		10000000000,
-		100000000000,
-		1000000000000,
-		10000000000000,
-		100000000000000,
-		1000000000000000,
-		10000000000000000,
-		100000000000000000,
-		1000000000000000000,
-		10000000000000000000u,
-	};
-	/* log10(2) is about 1233 / 4096. */
-	unsigned int guess = (unsigned int)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
-
-	return guess + (v >= powers[guess]);
-}
-
 static inline char *put_unsigned(char *out, uint64_t v)
 {
-	unsigned int n = digits(v);
-	char *p = out + n;
-
-	for (; v >= 100; v /= 100)
-		put_pair(p -= 2, (uint32_t)(v % 100));
-	if (v >= 10)
-		put_pair(out, (uint32_t)v);
-	else
-		*out = (char)('0' + v);
-	return out + n;
+	return out + digits_put(out, v);
 }
 
 static inline char *put_signed(char *out, int64_t v)
 {
-	*out = '-';
-	return put_unsigned(out + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	return out + digits_put_signed(out, v);
 }
 
 /* Write nanoseconds as seconds with nine decimals. */
@@ -141,10 +92,10 @@ static inline char *put_seconds(char *out, uint64_t ns)
 	out = put_unsigned(out, ns / 1000000000);
 	out[0] = '.';
 	out[1] = (char)('0' + fraction / 100000000);
-	put_pair(out + 2, fraction / 1000000 % 100);
-	put_pair(out + 4, fraction / 10000 % 100);
-	put_pair(out + 6, fraction / 100 % 100);
-	put_pair(out + 8, fraction % 100);
+	digits_put_pair(out + 2, fraction / 1000000 % 100);
+	digits_put_pair(out + 4, fraction / 10000 % 100);
+	digits_put_pair(out + 6, fraction / 100 % 100);
+	digits_put_pair(out + 8, fraction % 100);
 	return out + 10;
 }
 

@@ -1,6 +1,6 @@
-/* Convert numbers to text faster than printf, because an export writes several for each event. */
-#ifndef TRACE_DIGITS_H
-#define TRACE_DIGITS_H
+/* Convert numbers to text faster than printf, because a dump and an export write several for each event. */
+#ifndef INCLUDE_DIGITS_H
+#define INCLUDE_DIGITS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,18 +37,25 @@ static inline size_t digits_count(uint64_t n)
 	return most + (n >= powers[most]);
 }
 
-/* Write N in decimal to OUT, without a NUL. Return the length. */
-static inline size_t digits_put(char *out, uint64_t n)
+/* Write N, at most 99, to OUT as two digits, without a NUL. */
+static inline void digits_put_pair(char *out, uint64_t n)
 {
 	static const char pairs[] =
 		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
 		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+	memcpy(out, pairs + n * 2, 2);
+}
+
+/* Write N in decimal to OUT, without a NUL. Return the length. */
+static inline size_t digits_put(char *out, uint64_t n)
+{
 	size_t bytes = digits_count(n), at = bytes;
 
 	for (; n >= 100; n /= 100)
-		memcpy(out + (at -= 2), pairs + n % 100 * 2, 2);
+		digits_put_pair(out + (at -= 2), n % 100);
 	if (n >= 10)
-		memcpy(out, pairs + n * 2, 2);
+		digits_put_pair(out, n);
 	else
 		*out = (char)('0' + n);
 	return bytes;
