@@ -897,6 +897,15 @@ class Test(unittest.TestCase):
             code, said, _ = run("daily", self.c.hub.admin())
             self.assertEqual((code, said.count("\n")), (1, 1))
             self.assertTrue(said.startswith(f"capture without some of its pieces | {h.name} | "), said)
+            # A bucket whose months cannot be made keeps no other from its work.
+            keeper = next(s for s in self.keepers() if s.sql("SELECT shard IS NULL FROM fleet_store.bucket WHERE bucket = 5") == "t")
+            keeper.sql(
+                """CREATE FUNCTION public.odd() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''this is odd''; END';
+                CREATE TRIGGER a_odd BEFORE INSERT ON fleet_store.task_p05 FOR EACH ROW EXECUTE FUNCTION public.odd()"""
+            )
+            code, _, said = run("daily", self.c.hub.admin())
+            keeper.sql("DROP FUNCTION public.odd CASCADE")
+            self.assertEqual((code, said.count("ERROR:"), said.count("this is odd")), (1, 2, 2), said)
         self.c.hub.sql(f"SET ROLE fleet_owner; DELETE FROM fleet_store.capture WHERE host = '{h.name}'")
 
 
