@@ -303,7 +303,7 @@ browser() {
 	: >"$builds/browser.results"
 	part=
 	for test in $only; do
-		case $test in browser/*) part=${test#browser/} ;; esac
+		case $test in "$suite"/*) part=${test#*/} ;; esac
 	done
 	node tests/browser/run.mjs "$builds/gcc" "$node_modules" "$builds/browser.results" ${part:+"$part"} || :
 	[ -s "$builds/browser.results" ] || result failed browser "its tests did not run"

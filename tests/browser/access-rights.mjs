@@ -126,7 +126,7 @@ test("access: buttons appear where write and context allow", async (t) => {
 	await web.getByText("x", {exact: true}).waitFor();
 });
 
-test("access: marks are kept with a capture only where write allows", async (t) => {
+test("access: marks are kept with a capture only where write allows", {long: true}, async (t) => {
 	const ring = reference("small.ctf");
 	const host = await accessHost(t, {rings: {"web-1": ring, db: ring}});
 	const {captures} = await host.get("/v1/captures");
@@ -148,7 +148,7 @@ test("access: marks are kept with a capture only where write allows", async (t) 
 	}
 });
 
-test("access: a memory profile has no buttons that change it where write does not allow", async (t) => {
+test("access: a memory profile has no buttons that change it where write does not allow", {long: true}, async (t) => {
 	const host = await accessHost(t, {sink: true});
 	const start = BigInt(Date.now()) * 1000n;
 	const write = writer(start);
@@ -173,7 +173,7 @@ test("access: a memory profile has no buttons that change it where write does no
 	}
 });
 
-test("access: a revoked token shows the sign-in above a live picture, which then goes on", async (t) => {
+test("access: a revoked token shows the sign-in above a live picture, which then goes on", {long: true}, async (t) => {
 	const host = await accessHost(t);
 	host.guest("web", "--rate", "1000", "--packets", "64");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
@@ -265,7 +265,7 @@ test("access: who signs out sees nothing any more, and every connection ends", a
 	await becomes(() => page.evaluate(() => sources.filter((it) => it.readyState === 1).length), 1, "connections");
 });
 
-test("access: the name and its menu are in the window on each page, at each width", async (t) => {
+test("access: the name and its menu are in the window on each page, at each width", {long: true}, async (t) => {
 	const host = await accessHost(t, {sink: true});
 	const start = BigInt(Date.now()) * 1000n;
 	const bytes = Buffer.concat([info({start}), writer(start)([{at: 10, bytes: 8000}])]);

@@ -2,7 +2,7 @@
  * Signing in and out, as a user does, on a server with access control: over HTTPS with a certificate of
  * the test's own, and on loopback.
  */
-import {becomes, equal, ok, reference, test, until} from "./harness.mjs";
+import {becomes, equal, forms, ok, reference, test, until} from "./harness.mjs";
 import {SECURE, accessHost, makeToken, signIn} from "./access-tools.mjs";
 import {camera, opened, settled} from "./timeline-tools.mjs";
 
@@ -102,13 +102,13 @@ test("access: a wrong token is refused, the right one leads to the view that the
 test("access: the sign-in works by keys, in both themes, and on a telephone", async (t) => {
 	const host = await accessHost(t);
 
-	for (const [name, options] of [
+	for (const [name, options] of forms([
+		["phone-dark", {width: 360, height: 640, touch: true, dark: true}],
 		["light", {}],
 		["dark", {dark: true}],
 		["phone", {width: 360, height: 640, touch: true}],
-		["phone-dark", {width: 360, height: 640, touch: true, dark: true}],
 		["narrow", {width: 320, height: 480}],
-	]) {
+	])) {
 		const page = await secure(t, host, "/", options);
 		await dialog(page).waitFor();
 		await t.accessible(page);
@@ -136,7 +136,7 @@ test("access: the sign-in works by keys, in both themes, and on a telephone", as
 	}
 });
 
-test("access: too many wrong tokens get the server's sentence", async (t) => {
+test("access: too many wrong tokens get the server's sentence", {long: true}, async (t) => {
 	const host = await accessHost(t);
 	const page = await secure(t, host);
 	const alert = dialog(page).getByRole("alert");
@@ -182,7 +182,7 @@ test("access: on loopback without TLS Chromium keeps the session", async (t) => 
 	const host = await accessHost(t);
 
 	t.allow(/status of 401/);
-	for (const name of ["127.0.0.1", "localhost"]) {
+	for (const name of forms(["127.0.0.1", "localhost"])) {
 		const page = await t.open({url: host.url.replace("127.0.0.1", name)});
 		await signIn(page, host.all.text);
 		await who(page).filter({hasText: "harness"}).waitFor();
@@ -195,10 +195,10 @@ test("access: a browser that does not keep the session says what to do", async (
 	const host = await accessHost(t);
 
 	t.allow(/status of 401/);
-	for (const [url, sentence] of [
+	for (const [url, sentence] of forms([
 		[host.url, /begins with http:\. Open the page by https:, or use the token with mprofctl\.$/],
 		[host.https, /Allow its cookies, and sign in again\.$/],
-	]) {
+	])) {
 		const page = await t.open({url}, "/", SECURE);
 		/* The server sets the cookie, and the browser drops it. */
 		await page.route("**/v1/session", async (route) => {
@@ -214,7 +214,7 @@ test("access: a browser that does not keep the session says what to do", async (
 	}
 });
 
-test("access: one who signs in by another window is signed in here", async (t) => {
+test("access: one who signs in by another window is signed in here", {long: true}, async (t) => {
 	const host = await accessHost(t);
 	const page = await secure(t, host);
 	const other = await page.context().newPage();
@@ -229,7 +229,7 @@ test("access: one who signs in by another window is signed in here", async (t) =
 	equal(await dialog(page).count(), 0, "sign-ins");
 });
 
-test("access: the page asks for its data while the server says who one is", async (t) => {
+test("access: the page asks for its data while the server says who one is", {long: true}, async (t) => {
 	const host = await accessHost(t, {rings: {"web-1": reference("small.ctf"), db: reference("small.ctf")}});
 	const page = await signedIn(t, host, await makeToken(host, "some", "read=*"));
 	const changes = page.getByRole("button", {name: /^(Note|Delete)/});

@@ -193,7 +193,7 @@ test("area: a table sorts, filters, copies as CSV and leads to its threads", asy
 	);
 });
 
-test("area: a drag with Shift selects time and rows, and the address has them", async (t) => {
+test("area: a drag with Shift selects time and rows, and the address has them", {long: true}, async (t) => {
 	const page = await numbers(t, "small");
 	const place = await box(page);
 	const all = (await groups(page)).totals.threads;

@@ -118,7 +118,7 @@ test("clock: the key c goes through the clocks, and panels and tips follow", asy
 	await tip.filter({hasText: /at \d+\.\d{9} s \(\+.* s, \d{4}-/}).waitFor();
 });
 
-test("clock: a file without stamps says that its wall time is unknown", async (t) => {
+test("clock: a file without stamps says that its wall time is unknown", {long: true}, async (t) => {
 	const host = await t.host();
 	const page = await t.open(host, "/", OPTIONS);
 

@@ -7,7 +7,7 @@ import {once} from "node:events";
 import {readFileSync} from "node:fs";
 import path from "node:path";
 
-import {BUILD, becomes, equal, ok, reference, sleep, test, until} from "./harness.mjs";
+import {BUILD, becomes, equal, forms, ok, reference, sleep, test, until} from "./harness.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 import {event, piece} from "./trace-make.mjs";
 
@@ -271,7 +271,7 @@ test("compare: two traces move together, align on a label or on threads, and bot
 	await until(() => page.evaluate(() => document.getElementById("page").timeline.comparison.how?.label));
 });
 
-test("compare: the dark theme, and a narrow page", async (t) => {
+test("compare: the dark theme, and a narrow page", {long: true}, async (t) => {
 	for (const [name, options] of [
 		["dark", {dark: true}],
 		["narrow", {width: 480, height: 900}],
@@ -290,7 +290,10 @@ test("compare: a sentence says why traces cannot be compared", async (t) => {
 	const host = await t.host({rings: {good: reference("public/arp-good.ctf")}});
 
 	t.allow(/404/);
-	for (const hash of ["#domain=good&against=domain%3Anobody", "#together=domain%3Anobody&together=domain%3Agood"]) {
+	for (const hash of forms([
+		"#domain=good&against=domain%3Anobody",
+		"#together=domain%3Anobody&together=domain%3Agood",
+	])) {
 		const page = await t.open(host, `/${hash}`);
 		await until(async () =>
 			/nobody|no guest|no domain/i.test(await page.locator("[role=alert].tl-message").textContent()),
@@ -298,7 +301,7 @@ test("compare: a sentence says why traces cannot be compared", async (t) => {
 	}
 });
 
-test("compare: the page follows running guests together", async (t) => {
+test("compare: the page follows running guests together", {long: true}, async (t) => {
 	const host = await t.host();
 
 	/*
@@ -350,7 +353,7 @@ test("compare: the page follows running guests together", async (t) => {
 	});
 });
 
-test("compare: the page marks exactly the bytes that were not proven when a guest ended", async (t) => {
+test("compare: the page marks exactly the bytes that were not proven when a guest ended", {long: true}, async (t) => {
 	const said = (from, n) => Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
 	const proven = [event(999000n, "creates", -1, 1, {u8: 2}), ...said(1000000n, 40)];
 	const tail = said(1100000n, 20);

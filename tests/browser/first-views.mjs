@@ -54,30 +54,6 @@ test("first view: Why? shows the times that it tells about, and a click on one g
 	await until(() => seen(page, times, 60));
 	await t.look(page, "first-why");
 	await t.accessible(page);
-	/* Beside the panel, also of a guest whose end the panel tells about, and in a wide window. */
-	const ended = await t.host({rings: {bad: reference("public/arp-bad.ctf")}});
-	const wide = await opened(t, ended, "#domain=bad", {width: 1440, height: 900});
-
-	await wide.keyboard.press("y");
-	await wide.getByText("missed wake-up").waitFor();
-	await settled(wide);
-	ok(await seen(wide, await told(wide), 60), "the panel covers times that its answer tells about");
-
-	/* From the address, too. */
-	const address = await until(() => timeline(page, () => /panel=why/.test(location.hash) && location.hash));
-	const again = await opened(t, {url: page.url().split("/#")[0]}, address);
-	await until(() => seen(again, times, 60));
-	const short = await opened(t, {url: page.url().split("/#")[0]}, "#domain=bad&panel=why");
-	await until(() => seen(short, times, 60));
-
-	/* An address that names a window keeps it. */
-	const [from, to] = [whole.start + LATE_NS / 3n, whole.start + LATE_NS / 2n];
-	const named = await opened(t, {url: page.url().split("/#")[0]}, `#domain=bad&from=${from}&to=${to}&panel=why`);
-	await named.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
-	await settled(named);
-	const window = await camera(named);
-	equal([window.from, window.to], [from, to], "the window of the address");
-
 	/* A click on a time goes there. From afar it also zooms; nearby it keeps the scale. */
 	await page.keyboard.press("f");
 	await until(async () => (await camera(page)).to - (await camera(page)).from > LATE_NS);
@@ -98,6 +74,42 @@ test("first view: Why? shows the times that it tells about, and a click on one g
 	const by = there.to - there.from - (scale.to - scale.from);
 	ok(by >= -2n && by <= 2n, `the scale changed by ${by} ns`);
 });
+
+test(
+	"first view: Why? shows its times beside the panel and from an address, which keeps its own window",
+	{long: true},
+	async (t) => {
+		const host = await stories(t);
+		const page = await opened(t, host, "#domain=bad&panel=why");
+		const whole = await camera(await opened(t, host, "#domain=bad"));
+		const times = await told(page);
+
+		await until(() => seen(page, times, 60));
+		/* Beside the panel, also of a guest whose end the panel tells about, and in a wide window. */
+		const ended = await t.host({rings: {bad: reference("public/arp-bad.ctf")}});
+		const wide = await opened(t, ended, "#domain=bad", {width: 1440, height: 900});
+
+		await wide.keyboard.press("y");
+		await wide.getByText("missed wake-up").waitFor();
+		await settled(wide);
+		ok(await seen(wide, await told(wide), 60), "the panel covers times that its answer tells about");
+
+		/* From the address, too. */
+		const address = await until(() => timeline(page, () => /panel=why/.test(location.hash) && location.hash));
+		const again = await opened(t, host, address);
+		await until(() => seen(again, times, 60));
+		const short = await opened(t, host, "#domain=bad&panel=why");
+		await until(() => seen(short, times, 60));
+
+		/* An address that names a window keeps it. */
+		const [from, to] = [whole.start + LATE_NS / 3n, whole.start + LATE_NS / 2n];
+		const named = await opened(t, host, `#domain=bad&from=${from}&to=${to}&panel=why`);
+		await named.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
+		await settled(named);
+		const window = await camera(named);
+		equal([window.from, window.to], [from, to], "the window of the address");
+	},
+);
 
 test("first view: a comparison opens where the traces part, and a click on a difference goes there", async (t) => {
 	const page = await opened(t, await stories(t), "#domain=bad&against=domain%3Agood");

@@ -54,15 +54,26 @@ const CHROMIUM = ["/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromiu
 /* Limits for what never ends. A busy machine may be slow without running into them. */
 const TIMEOUT = 600000;
 const WAIT = 300000;
+/* The longer a state takes, the more seldom until() asks for it, ms: an answer is work of several processes. */
+const LONGEST_PAUSE = 200;
 /* Directory for the screenshots that tests leave for a person to look at. */
 const SHOTS = process.env.MPROF_SCREENSHOTS;
 
+/* A brief run, as that of CI, leaves long tests to the suite browser-all. */
+export const BRIEF = Boolean(process.env.MPROF_BRIEF);
+
 export const tests = [];
 
-/** Register a test.  OPTIONS: {timeout} in ms, if it takes more than ten minutes. */
+/**
+ * Register a test. OPTIONS: {timeout} in ms, if it takes more than ten minutes; {long: true} if it takes long and a shorter
+ * test looks at its subject, too: a brief run (MPROF_BRIEF) leaves it out.
+ */
 export function test(name, options, run) {
 	tests.push(typeof options === "function" ? {name, run: options} : {name, run, ...options});
 }
+
+/** Return the forms of a thing that this run looks at: all of LIST, or in a brief run the first one. */
+export const forms = (list) => (BRIEF ? list.slice(0, 1) : list);
 
 class Skip extends Error {}
 
@@ -109,6 +120,7 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
  */
 export async function until(what, wait = WAIT) {
 	const end = performance.now() + wait;
+	let pause = 30;
 	let last;
 
 	for (;;) {
@@ -120,7 +132,8 @@ export async function until(what, wait = WAIT) {
 			last = error;
 		}
 		if (performance.now() > end) fail(`it did not come within ${wait / 1000} s: ${last ? last.message : what}`);
-		await sleep(50);
+		await sleep(pause);
+		pause = Math.min(pause * 1.2, LONGEST_PAUSE);
 	}
 }
 
@@ -398,11 +411,14 @@ class Test {
 		});
 	}
 
-	/** Check that axe-core finds no fault in PAGE, or below SELECTOR. */
+	/** Check that axe-core finds no fault in PAGE, or below SELECTOR. It looks at the first rows of each table: the others are like them. */
 	async accessible(page, selector) {
-		await page.evaluate(axe);
+		if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
 		const faults = await page.evaluate(async (where) => {
-			const result = await globalThis.axe.run(where ?? document, {resultTypes: ["violations"]});
+			const result = await globalThis.axe.run(
+				{include: [where ?? "html"], exclude: ["tbody tr:nth-child(n + 11)"]},
+				{resultTypes: ["violations"]},
+			);
 			return result.violations.map(
 				(v) =>
 					`${v.id} (${v.help}): ${v.nodes

@@ -194,7 +194,7 @@ test("heap strip: the strip shows the sent profile on the clock of the threads",
 	await t.accessible(page);
 });
 
-test("heap strip: a saved picture has the strip", async (t) => {
+test("heap strip: a saved picture has the strip", {long: true}, async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 	const save = async (item) => {
@@ -225,7 +225,7 @@ test("heap strip: a saved picture has the strip", async (t) => {
 	ok(found > 50, `${found} pixels of the curve`);
 });
 
-test("heap strip: the strip follows the camera to the pixel", async (t) => {
+test("heap strip: the strip follows the camera to the pixel", {long: true}, async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -269,7 +269,7 @@ test("heap strip: the strip follows the camera to the pixel", async (t) => {
 	await until(async () => (await shown(page)).some(({kind}) => kind === "dot"));
 });
 
-test("heap strip: a click opens the memory page at that moment, and the way back works", async (t) => {
+test("heap strip: a click opens the memory page at that moment, and the way back works", {long: true}, async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -289,7 +289,7 @@ test("heap strip: a click opens the memory page at that moment, and the way back
 	await there(page);
 });
 
-test("heap strip: a drag measures threads and heap", async (t) => {
+test("heap strip: a drag measures threads and heap", {long: true}, async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -406,7 +406,7 @@ test("heap strip: the strip of a running guest appears and grows on the open pag
 	await strip(page).waitFor({state: "hidden"});
 });
 
-test("heap strip: several profiles of one run stand at their times, and links lead there", async (t) => {
+test("heap strip: several profiles of one run stand at their times, and links lead there", {long: true}, async (t) => {
 	const host = await t.host({sink: true});
 
 	host.guest("web", "--size", "65536", "--rate", "2000");
@@ -453,7 +453,7 @@ test("heap strip: several profiles of one run stand at their times, and links le
 });
 
 for (const [what, options] of Object.entries({dark: {dark: true}, narrow: {width: 360, height: 640, touch: true}}))
-	test(`heap strip: hostile labels, axe-core finds no fault, ${what}`, async (t) => {
+	test(`heap strip: hostile labels, axe-core finds no fault, ${what}`, {long: true}, async (t) => {
 		const {host} = await both(t, {more: {program: "<img/src=x/onerror=alert(1)>\u202e", context: "</script>"}});
 		const page = await t.open(host, "/#domain=web", options);
 

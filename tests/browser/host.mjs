@@ -80,7 +80,7 @@ for (const [what, options] of Object.entries({
 	"narrow and dark": {width: 320, dark: true},
 	medium: {width: 900},
 }))
-	test(`host: axe-core finds no fault, ${what}`, async (t) => {
+	test(`host: axe-core finds no fault, ${what}`, {long: what !== "narrow and dark"}, async (t) => {
 		const host = await t.host({archive: STORY, collector: false});
 		const page = await t.open(host, "/", options);
 
@@ -496,7 +496,7 @@ function watchRows() {
 	});
 }
 
-test("host: of a thousand guests only the row of one that changes is drawn anew", async (t) => {
+test("host: of a thousand guests only the row of one that changes is drawn anew", {long: true}, async (t) => {
 	const lines = ["begin"];
 	for (let i = 1; i <= 1000; i++)
 		lines.push(`run ${i} xen k${i} guest-${i} ${UUID(i)} ${i} running -`, `stream ${i} ${i} 0 4096 4 0`);

@@ -11,6 +11,7 @@ class Hub {
 		this.answers = 0;
 		this.process = spawn("/usr/bin/python3", ["-B", path.join(TOP, "tests/fleet/sample.py"), BUILD], {
 			stdio: ["pipe", "pipe", "pipe"],
+			env: {MPROF_FLEET_TEMPLATES: path.join(BUILD, "fleet-templates"), ...process.env},
 		});
 		for (const stream of [this.process.stdout, this.process.stderr])
 			stream.on("data", (text) => (this.said += text));
@@ -48,8 +49,15 @@ async function sample(t) {
 
 const names = (page, list) => page.locator(`.${list} tbody .name`).allTextContents();
 
-test("hub: crashes, causes and hosts, and the way to a capture", async (t) => {
+/* To make the sample takes most of the time, so the page that follows it comes in the same test. */
+test("hub: crashes, causes and hosts, and the way to a capture; then a crash and an outage", async (t) => {
 	const hub = await sample(t);
+
+	await shown(t, hub);
+	await followed(t, hub);
+});
+
+async function shown(t, hub) {
 	const page = await t.open(hub);
 
 	await becomes(
@@ -100,10 +108,11 @@ test("hub: crashes, causes and hosts, and the way to a capture", async (t) => {
 	await page.goto(`${page.url().replace(/&.*/, "")}&panel=why`);
 	await page.getByText("missed wake-up:").first().waitFor();
 	await t.look(page, "hub-capture");
-});
+	await page.context().close();
+}
 
-test("hub: a crash appears by itself, and an outage of the database is said", async (t) => {
-	const hub = await sample(t);
+/* A crash appears by itself, and an outage of the database is said. */
+async function followed(t, hub) {
 	const page = await t.open(hub, "/", {dark: true, width: 480, height: 900});
 
 	t.allow(/503|Failed to load resource|ERR_/);
@@ -119,4 +128,4 @@ test("hub: a crash appears by itself, and an outage of the database is said", as
 	await hub.tell("back");
 	await becomes(() => page.locator(".alert").textContent(), "", "the alert");
 	await becomes(async () => (await names(page, "crashes")).length, 2, "the crashes of dom0-oslo");
-});
+}

@@ -6,7 +6,7 @@
 import {spawnSync} from "node:child_process";
 import path from "node:path";
 
-import {TOP, equal, fail, reference, test, until} from "./harness.mjs";
+import {equal, fail, forms, reference, test, TOP, until} from "./harness.mjs";
 import {KINDS} from "../../client/viewer/draw/marks.js";
 import {camera, opened, settled} from "./timeline-tools.mjs";
 
@@ -79,14 +79,14 @@ async function painted(page) {
 }
 
 for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "public/arp-bad"])
-	test(`original: the page paints ${trace} as the original does`, async (t) => {
+	test(`original: the page paints ${trace} as the original does`, {long: trace !== "small"}, async (t) => {
 		const name = path.basename(trace);
 		const host = await t.host({rings: {[name]: reference(`${trace}.ctf`)}});
 		const page = await opened(t, host, `#domain=${name}&rows=all`);
 		const {start} = await camera(page);
 		const windows = [];
 
-		for (const [from, to, width, height, focus] of JSON.parse(oracles("--windows").stdout)[trace]) {
+		for (const [from, to, width, height, focus] of forms(JSON.parse(oracles("--windows").stdout)[trace])) {
 			await size(page, width, height);
 			await page.evaluate(
 				(hash) => (location.hash = hash),

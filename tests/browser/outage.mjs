@@ -28,7 +28,7 @@ test("outage: a trace that is opened while the server is away appears when it is
 	ok((await drawn(page, "thread")).length > 0, "threads");
 });
 
-test("outage: so does a memory profile, and a page to which one went meanwhile", async (t) => {
+test("outage: so does a memory profile, and a page to which one went meanwhile", {long: true}, async (t) => {
 	const host = await t.host({rings: {web: reference("small.ctf")}, sink: true});
 	const {id} = await recorded(host, reference("memtrace/leaky.trace"));
 	const page = await hostPage(t, host);

@@ -81,7 +81,7 @@ async function tutorial(t) {
 	return host;
 }
 
-test("picture: the tutorial's guests", async (t) => {
+test("picture: the tutorial's guests", {long: true}, async (t) => {
 	const host = await tutorial(t);
 	const page = await t.open(host, "/", {...SIZE, height: 400});
 
@@ -95,7 +95,7 @@ test("picture: the tutorial's guests", async (t) => {
 	await picture(page, "tutorial-guests");
 });
 
-test("picture: the tutorial's time line", async (t) => {
+test("picture: the tutorial's time line", {long: true}, async (t) => {
 	const host = await tutorial(t);
 	const page = await opened(t, host, "#domain=web", SIZE);
 
@@ -103,7 +103,7 @@ test("picture: the tutorial's time line", async (t) => {
 	await picture(page, "tutorial-time-line");
 });
 
-test("picture: the tutorial's comparison", async (t) => {
+test("picture: the tutorial's comparison", {long: true}, async (t) => {
 	const host = await tutorial(t);
 	const page = await opened(t, host, "#domain=web&against=domain%3Afixed", {...SIZE, height: 760});
 
@@ -112,7 +112,7 @@ test("picture: the tutorial's comparison", async (t) => {
 	await picture(page, "tutorial-comparison");
 });
 
-test("picture: the time line of a server", async (t) => {
+test("picture: the time line of a server", {long: true}, async (t) => {
 	const host = await t.host({archive: server("web", 8), collector: false});
 	const page = await opened(t, host, "#domain=web", SIZE);
 
@@ -120,7 +120,7 @@ test("picture: the time line of a server", async (t) => {
 	await picture(page, "time-line");
 });
 
-test("picture: the host's page", async (t) => {
+test("picture: the host's page", {long: true}, async (t) => {
 	const context = Buffer.from(
 		JSON.stringify({reason: "crash", console: "Fatal error: exception Not_found\n", console_complete: true}),
 	).toString("hex");
@@ -156,7 +156,7 @@ test("picture: the host's page", async (t) => {
 	await picture(page, "host");
 });
 
-test("picture: the heap above the threads", async (t) => {
+test("picture: the heap above the threads", {long: true}, async (t) => {
 	const host = await t.host({sink: true});
 
 	host.guest("web", "--size", "1048576", "--rate", "400");
@@ -180,7 +180,7 @@ test("picture: the heap above the threads", async (t) => {
 	await picture(page, "heap-strip");
 });
 
-test("picture: a memory profile", async (t) => {
+test("picture: a memory profile", {long: true}, async (t) => {
 	const host = await t.host({sink: true, collector: false});
 	const {id} = await recorded(host, reference("memtrace/leaky.trace"));
 	const page = await profile(t, host, id, "&weight=live&find=session", {width: 1200, height: 760});

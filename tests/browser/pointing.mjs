@@ -80,7 +80,7 @@ test("pointing: the wheel zooms and a drag moves, on the ruler and on the strip"
 	await until(async () => (await camera(page)).from > was);
 });
 
-test("pointing: fingers move and zoom on the ruler, and a tap shows the tip", async (t) => {
+test("pointing: fingers move and zoom on the ruler, and a tap shows the tip", {long: true}, async (t) => {
 	const page = await small(t, {touch: true, width: 700, height: 800});
 	const session = await page.context().newCDPSession(page);
 	const touch = (type, ...points) =>
@@ -107,7 +107,7 @@ test("pointing: fingers move and zoom on the ruler, and a tap shows the tip", as
 	await until(async () => /ran .*at \+/s.test(await tip(page).textContent()));
 });
 
-test("pointing: the line stays at the pointer, and the tip changes when the view does", async (t) => {
+test("pointing: the line stays at the pointer, and the tip changes when the view does", {long: true}, async (t) => {
 	const page = await small(t);
 	const place = await page.locator("#tl-canvas").boundingBox();
 	const times = async () => /at (\+?[\d.]+ .?s|0)/.exec(await tip(page).textContent())?.[1];

@@ -6,7 +6,8 @@
  *
  * BUILD is a build directory of the project. NODE-MODULES is the folder in which `npm ci` was
  * run. RESULTS gets a line per test: passed, failed or skipped, its name, the reason. With WORDs
- * run only the tests whose name has one of them. Exit with 1 if a test failed or none ran.
+ * run only the tests whose name has one of them. Without WORDs a run with MPROF_BRIEF leaves out the
+ * long tests. Exit with 1 if a test failed or none ran.
  */
 import {spawnSync} from "node:child_process";
 import {appendFileSync, readdirSync} from "node:fs";
@@ -22,7 +23,7 @@ if (!results) {
 }
 process.env.MPROF_BUILD = path.resolve(build);
 process.env.MPROF_BROWSER = path.resolve(modules);
-const {tests, run, close, compileOnce} = await import("./harness.mjs");
+const {BRIEF, tests, run, close, compileOnce} = await import("./harness.mjs");
 
 compileOnce();
 const counts = {passed: 0, failed: 0, skipped: 0};
@@ -66,8 +67,9 @@ for (const file of readdirSync(here).sort()) {
 /* Names of the skipped tests by reason. Each reason is printed as one line. */
 const skipped = new Map();
 
-for (const test of tests) {
-	if (words.length && !words.some((word) => test.name.includes(word))) continue;
+const wanted = ({name, long}) => (words.length ? words.some((word) => name.includes(word)) : !(long && BRIEF));
+
+for (const test of tests.filter(wanted)) {
 	const began = performance.now();
 	const {verdict, reason} = await run(test);
 	if (verdict === "skipped") skipped.set(reason, [...(skipped.get(reason) ?? []), test.name]);

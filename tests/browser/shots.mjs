@@ -21,6 +21,8 @@ const RENEW = process.env.MPROF_SHOTS === "renew";
 const SHARE = 0.0003; /* part of the pixels that may differ */
 const REST_MS = 3000; /* before a picture is renewed, which a person looks at */
 const SIZE = {width: 900, height: 520};
+/* Views that others resemble, of which the test is long. */
+const LONG = ["zoomed", "server", "search", "counters", "dark"];
 const UUID = "0a1b2c3d-0000-4000-8000-00000000000";
 
 const HOST = [
@@ -89,7 +91,7 @@ async function compare(t, page, name) {
  * what else the user does there.
  */
 function shot(name, on, hash, options = {}, act = () => {}) {
-	test(`shot: ${name}`, async (t) => {
+	test(`shot: ${name}`, {long: LONG.includes(name)}, async (t) => {
 		const host = await t.host(on());
 		const page = await opened(t, host, `#domain=guest${hash}`, {...SIZE, ...options});
 
@@ -149,7 +151,7 @@ shot(
  * address.
  */
 function memory(name, more, options = {}) {
-	test(`shot: ${name}`, async (t) => {
+	test(`shot: ${name}`, {long: LONG.includes(name)}, async (t) => {
 		const host = await t.host({sink: true, collector: false});
 		const {id} = await recorded(host, reference("memtrace/leaky.trace"));
 		const page = await profile(t, host, id, more, {...SIZE, ...options});

@@ -7,7 +7,7 @@ import {mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:f
 import {tmpdir} from "node:os";
 import path from "node:path";
 
-import {BUILD, equal, hasReference, ok, reference, test, until} from "./harness.mjs";
+import {BUILD, equal, forms, hasReference, ok, reference, test, until} from "./harness.mjs";
 import {GRAIN, info, writer} from "./memtrace-make.mjs";
 import {event, piece, trace} from "./trace-make.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
@@ -45,7 +45,7 @@ const openFile = (t, where, address, options) => opened(t, from(where), address,
 /** Return what is painted but for the mark of the guest's end. The host knows more of that than a file. */
 const alike = async (page) => (await drawn(page)).filter((it) => it.kind !== "death");
 
-test("one file: the trace keeps dom0's wall time", async (t) => {
+test("one file: the trace keeps dom0's wall time", {long: true}, async (t) => {
 	const host = await t.host();
 	const guest = host.guest("web", "--rate", "1000", "--packets", "64");
 	const where = directory(t);
@@ -86,7 +86,7 @@ test("one file: the trace keeps dom0's wall time", async (t) => {
 const common = async (page) => (await alike(page)).filter((it) => it.kind !== "tail");
 
 test("one file: the page paints the same trace and window as the served page does", async (t) => {
-	for (const name of ["small", "wrapped", "public/arp-bad"].filter((it) => hasReference(`${it}.ctf`))) {
+	for (const name of forms(["small", "wrapped", "public/arp-bad"].filter((it) => hasReference(`${it}.ctf`)))) {
 		const bytes = reference(`${name}.ctf`);
 		const plain = path.basename(name);
 		const host = await t.host({rings: {[plain]: bytes}});
@@ -108,7 +108,7 @@ test("one file: the page paints the same trace and window as the served page doe
 	}
 });
 
-test("one file: all streams of a guest and of a capture", async (t) => {
+test("one file: all streams of a guest and of a capture", {long: true}, async (t) => {
 	const life = (text, from) => [
 		event(from, "creates", 0, 5, {u8: 0}),
 		event(from + 50, "label", 5, text),
@@ -181,72 +181,77 @@ function altered(file, change) {
 	writeFileSync(file, text.replace(all, head + Buffer.from(JSON.stringify(told)).toString("base64")));
 }
 
-test("one file: the page marks unproven bytes of a guest and of a capture as the served page does", async (t) => {
-	const said = (from, n) => Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
-	const proven = said(1000000n, 40);
-	const end = 30 + Buffer.concat(proven).length;
-	const stream = (i) => [`stream ${i} 1 ${i - 1} 65536 4 0 vcpu${i - 1}`, piece(i, 0, proven)];
-	const host = await t.host({
-		collector: false,
-		archive: [
-			"begin",
-			"run 1 xen a web - 3 ended crash",
-			...stream(1),
-			...stream(2),
-			"capture 1 1 crash -",
-			`range 1 1 0 0 ${end}`,
-			`range 1 2 0 0 ${end}`,
-			`tail 1 2 0 ${end} 65536 1000000 ${Buffer.concat(said(1100000n, 20)).toString("hex")}`,
-			"capture 2 1 manual -",
-			`range 2 1 0 0 ${end}`,
-			`range 2 2 0 0 ${end}`,
-			"commit",
-		],
-	});
-	const where = directory(t);
-	const file = path.join(where, "web.html");
-	const wide = {width: 1900};
-	const tails = (page) => drawn(page, "tail");
-	/* The served page asks for the tail only after its first picture. */
-	const all = (page) => until(async () => (await tails(page)).length && alike(page));
-
-	for (const [what, hash] of [
-		["domain:web", "#domain=web"],
-		["capture:1", "#capture=1"],
-	]) {
-		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--to", "html", "-o", file]);
-		const page = await openFile(t, where, "web.html", wide);
-		equal(await all(page), await all(await opened(t, host, hash, wide)), `what is drawn of ${what}`);
-		const [mark] = await tails(page);
-		const [from, to] = await page.evaluate(() => {
-			const {camera} = document.getElementById("page").timeline;
-			return [camera.xOf(1100000n), camera.xOf(1119000n)];
+test(
+	"one file: the page marks unproven bytes of a guest and of a capture as the served page does",
+	{long: true},
+	async (t) => {
+		const said = (from, n) =>
+			Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
+		const proven = said(1000000n, 40);
+		const end = 30 + Buffer.concat(proven).length;
+		const stream = (i) => [`stream ${i} 1 ${i - 1} 65536 4 0 vcpu${i - 1}`, piece(i, 0, proven)];
+		const host = await t.host({
+			collector: false,
+			archive: [
+				"begin",
+				"run 1 xen a web - 3 ended crash",
+				...stream(1),
+				...stream(2),
+				"capture 1 1 crash -",
+				`range 1 1 0 0 ${end}`,
+				`range 1 2 0 0 ${end}`,
+				`tail 1 2 0 ${end} 65536 1000000 ${Buffer.concat(said(1100000n, 20)).toString("hex")}`,
+				"capture 2 1 manual -",
+				`range 2 1 0 0 ${end}`,
+				`range 2 2 0 0 ${end}`,
+				"commit",
+			],
 		});
-		ok(
-			Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1,
-			`it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`,
-		);
-		equal([mark.stream, (await tails(page)).length], [1, 1], "its stream");
-		equal((await drawn(page, "death")).length, 1, "the guest's end");
-		await t.look(page, "file-tail");
-	}
-	/* A file may claim anything about its tail. */
-	for (const tail of ["1030000", "0x10", "9".repeat(21), String(1n << 64n), 1030000]) {
-		altered(file, (told) => Object.assign(told.traces[0].streams[0], {tail}));
+		const where = directory(t);
+		const file = path.join(where, "web.html");
+		const wide = {width: 1900};
+		const tails = (page) => drawn(page, "tail");
+		/* The served page asks for the tail only after its first picture. */
+		const all = (page) => until(async () => (await tails(page)).length && alike(page));
+
+		for (const [what, hash] of [
+			["domain:web", "#domain=web"],
+			["capture:1", "#capture=1"],
+		]) {
+			execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--to", "html", "-o", file]);
+			const page = await openFile(t, where, "web.html", wide);
+			equal(await all(page), await all(await opened(t, host, hash, wide)), `what is drawn of ${what}`);
+			const [mark] = await tails(page);
+			const [from, to] = await page.evaluate(() => {
+				const {camera} = document.getElementById("page").timeline;
+				return [camera.xOf(1100000n), camera.xOf(1119000n)];
+			});
+			ok(
+				Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1,
+				`it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`,
+			);
+			equal([mark.stream, (await tails(page)).length], [1, 1], "its stream");
+			equal((await drawn(page, "death")).length, 1, "the guest's end");
+			await t.look(page, "file-tail");
+		}
+		/* A file may claim anything about its tail. */
+		for (const tail of ["1030000", "0x10", "9".repeat(21), String(1n << 64n), 1030000]) {
+			altered(file, (told) => Object.assign(told.traces[0].streams[0], {tail}));
+			const page = await openFile(t, where, "web.html", wide);
+			await all(page);
+			await settled(page);
+			equal(
+				(await tails(page)).map((it) => it.stream),
+				tail === "1030000" ? [0, 1] : [1],
+				`tails where a file says ${JSON.stringify(tail)}`,
+			);
+		}
+		execFileSync(MPROFCTL, ["--host", host.url, "export", "capture:2", "--to", "html", "-o", file]);
 		const page = await openFile(t, where, "web.html", wide);
-		await all(page);
 		await settled(page);
-		equal(
-			(await tails(page)).map((it) => it.stream),
-			tail === "1030000" ? [0, 1] : [1],
-			`tails where a file says ${JSON.stringify(tail)}`,
-		);
-	}
-	execFileSync(MPROFCTL, ["--host", host.url, "export", "capture:2", "--to", "html", "-o", file]);
-	const page = await openFile(t, where, "web.html", wide);
-	await settled(page);
-	equal(await tails(page), [], "tails of proven bytes");
-});
+		equal(await tails(page), [], "tails of proven bytes");
+	},
+);
 
 test("one file: search, the panel, explanations, statistics and saving", async (t) => {
 	const bytes = reference("public/arp-bad.ctf");
@@ -308,7 +313,7 @@ test("one file: hostile names and labels stay text", async (t) => {
 	);
 });
 
-test("one file: two traces in one file", async (t) => {
+test("one file: two traces in one file", {long: true}, async (t) => {
 	const where = directory(t);
 
 	for (const name of ["arp-good", "arp-bad"])
@@ -434,7 +439,7 @@ function long(size) {
 	return trace(packets);
 }
 
-test("one file: with 16 MB of trace in it", async (t) => {
+test("one file: with 16 MB of trace in it", {long: true}, async (t) => {
 	const bytes = long(16 << 20);
 	const where = exported(t, "long", bytes);
 	const size = statSync(path.join(where, "long.html")).size;

@@ -16,7 +16,7 @@ const loaded = (page) =>
 
 test("timeline: the page follows a running guest, pauses, and stays when the user looks back", async (t) => {
 	const host = await t.host();
-	const guest = host.guest("web", "--rate", "3000");
+	const guest = host.guest("web", "--rate", "1000", "--packets", "64");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	const page = await opened(t, host, "#domain=web");
 	const first = await camera(page);
@@ -67,43 +67,47 @@ const workers = () => {
 	};
 };
 
-test("timeline: a search, the list and the numbers outlive the model that they were asked of", async (t) => {
-	const host = await t.host();
-	host.guest("web", "--rate", "3000");
-	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
-	const page = await opened(t, host, "#domain=web", {init: workers});
+test(
+	"timeline: a search, the list and the numbers outlive the model that they were asked of",
+	{long: true},
+	async (t) => {
+		const host = await t.host();
+		host.guest("web", "--rate", "3000");
+		await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
+		const page = await opened(t, host, "#domain=web", {init: workers});
 
-	for (const [key, title] of [
-		["t", "Threads in view"],
-		["i", "In view"],
-		["/", null],
-	]) {
-		/* The worker gets the questions only when the next model has replaced its own. */
-		await page.evaluate(() => {
-			const timeline = document.getElementById("page").timeline;
+		for (const [key, title] of [
+			["t", "Threads in view"],
+			["i", "In view"],
+			["/", null],
+		]) {
+			/* The worker gets the questions only when the next model has replaced its own. */
+			await page.evaluate(() => {
+				const timeline = document.getElementById("page").timeline;
 
-			globalThis.__first = timeline.session.engine;
-			globalThis.__workers.forEach((worker) => (worker.held ??= []));
-		});
-		await page.focus("#tl-canvas");
-		await page.keyboard.press(key);
-		if (!title) await page.keyboard.type("1");
-		await until(() =>
-			page.evaluate(() => document.getElementById("page").timeline.session.engine !== globalThis.__first),
-		);
-		await page.evaluate(() =>
-			globalThis.__workers.forEach((worker) => {
-				const {held} = worker;
+				globalThis.__first = timeline.session.engine;
+				globalThis.__workers.forEach((worker) => (worker.held ??= []));
+			});
+			await page.focus("#tl-canvas");
+			await page.keyboard.press(key);
+			if (!title) await page.keyboard.type("1");
+			await until(() =>
+				page.evaluate(() => document.getElementById("page").timeline.session.engine !== globalThis.__first),
+			);
+			await page.evaluate(() =>
+				globalThis.__workers.forEach((worker) => {
+					const {held} = worker;
 
-				worker.held = null;
-				held?.forEach((args) => worker.postMessage(...args));
-			}),
-		);
-		if (title) await page.locator(".tl-panel h2", {hasText: title}).waitFor();
-		else await until(async () => /found/.test(await page.locator(".tl-count").textContent()));
-		equal(await page.locator(".tl-alert").textContent(), "", "the alert");
-	}
-});
+					worker.held = null;
+					held?.forEach((args) => worker.postMessage(...args));
+				}),
+			);
+			if (title) await page.locator(".tl-panel h2", {hasText: title}).waitFor();
+			else await until(async () => /found/.test(await page.locator(".tl-count").textContent()));
+			equal(await page.locator(".tl-alert").textContent(), "", "the alert");
+		}
+	},
+);
 
 test("timeline: of a running guest one goes back into the archive, and forward to now", async (t) => {
 	const host = await t.host();
@@ -152,9 +156,9 @@ test("timeline: of a running guest one goes back into the archive, and forward t
 	ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
 });
 
-test("timeline: a server that was away for a moment leaves no message behind", async (t) => {
+test("timeline: a server that was away for a moment leaves no message behind", {long: true}, async (t) => {
 	const host = await t.host();
-	host.guest("web", "--rate", "3000");
+	host.guest("web", "--rate", "1000", "--packets", "64");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	t.allow(/ERR_|Failed to load resource|503/);
 	const page = await opened(t, host, "#domain=web");
@@ -198,40 +202,50 @@ test("timeline: a server that was away for a moment leaves no message behind", a
 	}
 });
 
-test("timeline: a running guest opens on its newest seconds, a dead one on its last activity", async (t) => {
-	const host = await t.host();
-	const dead = host.guest("dead", "--size", "16777216", "--rate", "0", "--count", "60000");
-	const guest = host.guest("alive", "--size", "1048576", "--rate", "300");
+test(
+	"timeline: a running guest opens on its newest seconds, a dead one on its last activity",
+	{long: true},
+	async (t) => {
+		const host = await t.host();
+		const dead = host.guest("dead", "--size", "16777216", "--rate", "0", "--count", "60000");
+		const guest = host.guest("alive", "--size", "1048576", "--rate", "300");
 
-	await dead.ended;
-	await until(async () => (await host.domain("dead"))?.state === "ended");
-	const page = await opened(t, host, "#domain=dead");
-	const is = await camera(page);
-	ok(
-		is.from > is.start + (is.end - is.start) / 2n && is.to > is.end,
-		`${is.from} to ${is.to} of ${is.start} to ${is.end}`,
-	);
-	ok((await drawn(page, "thread")).length > 3, "threads");
-	const [mark] = await drawn(page, "death");
-	ok(mark.text === "ended" && mark.x0 > is.width * 0.9 && mark.x0 < is.width, `the end at ${mark.x0} of ${is.width}`);
-	await t.look(page, "dead");
-	await page.keyboard.press("f");
-	await until(async () => (await camera(page)).from <= is.start);
+		await dead.ended;
+		await until(async () => (await host.domain("dead"))?.state === "ended");
+		const page = await opened(t, host, "#domain=dead");
+		const is = await camera(page);
+		ok(
+			is.from > is.start + (is.end - is.start) / 2n && is.to > is.end,
+			`${is.from} to ${is.to} of ${is.start} to ${is.end}`,
+		);
+		ok((await drawn(page, "thread")).length > 3, "threads");
+		const [mark] = await drawn(page, "death");
+		ok(
+			mark.text === "ended" && mark.x0 > is.width * 0.9 && mark.x0 < is.width,
+			`the end at ${mark.x0} of ${is.width}`,
+		);
+		await t.look(page, "dead");
+		await page.keyboard.press("f");
+		await until(async () => (await camera(page)).from <= is.start);
 
-	const seconds = async () => {
-		const {from, to} = await host.get("/v1/domains/alive/packets?stream=0&buckets=1");
-		return from && Number(BigInt(to) - BigInt(from)) / 1e9;
-	};
-	await until(async () => (await seconds()) > 7);
-	const live = await opened(t, host, "#domain=alive");
-	const now = await camera(live);
-	ok(now.to >= now.end && now.to - now.from < 6n * 10n ** 9n, `${now.to - now.from} ns of ${now.end - now.start}`);
-	equal((await drawn(live, "death")).length, 0, "ends of a guest that runs");
-	await guest.stop();
-	await until(async () => (await drawn(live, "death")).length === 1);
-});
+		const seconds = async () => {
+			const {from, to} = await host.get("/v1/domains/alive/packets?stream=0&buckets=1");
+			return from && Number(BigInt(to) - BigInt(from)) / 1e9;
+		};
+		await until(async () => (await seconds()) > 7);
+		const live = await opened(t, host, "#domain=alive");
+		const now = await camera(live);
+		ok(
+			now.to >= now.end && now.to - now.from < 6n * 10n ** 9n,
+			`${now.to - now.from} ns of ${now.end - now.start}`,
+		);
+		equal((await drawn(live, "death")).length, 0, "ends of a guest that runs");
+		await guest.stop();
+		await until(async () => (await drawn(live, "death")).length === 1);
+	},
+);
 
-test("timeline: the page loads a run that is too long for one model slice by slice", async (t) => {
+test("timeline: the page loads a run that is too long for one model slice by slice", {long: true}, async (t) => {
 	const host = await t.host();
 	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");
 	await guest.ended;

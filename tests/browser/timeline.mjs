@@ -97,7 +97,7 @@ test("timeline: the page draws every kind of mark, in the original's colours", a
 	await t.accessible(page);
 });
 
-test("timeline: a thread that should have resolved is red to the right edge and says so", async (t) => {
+test("timeline: a thread that should have resolved is red to the right edge and says so", {long: true}, async (t) => {
 	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
 	const marks = await drawn(page);
 	const end = await page.evaluate(() => {
@@ -131,7 +131,7 @@ test("timeline: the wheel zooms by a fifth around the pointer", async (t) => {
 	await until(async () => (await camera(page)).to === before.to);
 });
 
-test("timeline: the wheel zooms down to nanoseconds, and the ruler separates them", async (t) => {
+test("timeline: the wheel zooms down to nanoseconds, and the ruler separates them", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 
@@ -156,7 +156,7 @@ test("timeline: the wheel zooms down to nanoseconds, and the ruler separates the
 	);
 });
 
-test("timeline: zooming out ends at the whole trace, and panning at its margins", async (t) => {
+test("timeline: zooming out ends at the whole trace, and panning at its margins", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 	const whole = await camera(page);
@@ -272,7 +272,7 @@ test("timeline: two fingers zoom, one finger drags", async (t) => {
 	await t.look(page, "small-narrow");
 });
 
-test("timeline: resizing keeps the range", async (t) => {
+test("timeline: resizing keeps the range", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	await page.focus("#tl-canvas");
@@ -437,59 +437,67 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 	await t.look(page, "net-family");
 });
 
-test("timeline: the second click of a double click means the thread of the first one, though a panel opened between them", async (t) => {
-	const {page} = await one(t, "small", SMALL());
-	const {width} = await camera(page);
-	/* Choose a thread at the right, under the panel that will open. */
-	const line = (await drawn(page, "thread")).filter((it) => it.x1 > width - 200).sort((a, b) => b.x0 - a.x0)[0];
-	const [x, y] = [(Math.max(line.x0, width - 200) + Math.min(line.x1, width)) / 2, line.y0];
-	const selected = () =>
-		page.evaluate(() => document.getElementById("page").timeline.selection.thread?.index ?? null);
+test(
+	"timeline: the second click of a double click means the thread of the first one, though a panel opened between them",
+	{long: true},
+	async (t) => {
+		const {page} = await one(t, "small", SMALL());
+		const {width} = await camera(page);
+		/* Choose a thread at the right, under the panel that will open. */
+		const line = (await drawn(page, "thread")).filter((it) => it.x1 > width - 200).sort((a, b) => b.x0 - a.x0)[0];
+		const [x, y] = [(Math.max(line.x0, width - 200) + Math.min(line.x1, width)) / 2, line.y0];
+		const selected = () =>
+			page.evaluate(() => document.getElementById("page").timeline.selection.thread?.index ?? null);
 
-	await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.click(...at), [x, y]);
-	await page.locator(".tl-panel").waitFor();
-	const met = await selected();
-	ok(met !== null, "the thread under the first click");
-	await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.double(...at), [x, y]);
-	equal(await selected(), met, "the selection");
-	equal(
-		await page.evaluate(() => document.getElementById("page").timeline.selection.family),
-		met,
-		"the highlighted family",
-	);
-	/* The panel that the first click opens lies there, and lets the second one through. */
-	await page.keyboard.press("Escape");
-	await page.keyboard.press("Escape");
-	await page.keyboard.press("Escape");
-	await page.locator(".tl-panel").waitFor({state: "hidden"});
-	const place = await box(page);
-	await page.mouse.dblclick(place.x + x, place.y + y);
-	await until(
-		async () =>
-			(await page.evaluate(() => document.getElementById("page").timeline.selection.family)) !== null &&
-			(await selected()) === met,
-	);
-});
+		await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.click(...at), [x, y]);
+		await page.locator(".tl-panel").waitFor();
+		const met = await selected();
+		ok(met !== null, "the thread under the first click");
+		await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.double(...at), [x, y]);
+		equal(await selected(), met, "the selection");
+		equal(
+			await page.evaluate(() => document.getElementById("page").timeline.selection.family),
+			met,
+			"the highlighted family",
+		);
+		/* The panel that the first click opens lies there, and lets the second one through. */
+		await page.keyboard.press("Escape");
+		await page.keyboard.press("Escape");
+		await page.keyboard.press("Escape");
+		await page.locator(".tl-panel").waitFor({state: "hidden"});
+		const place = await box(page);
+		await page.mouse.dblclick(place.x + x, place.y + y);
+		await until(
+			async () =>
+				(await page.evaluate(() => document.getElementById("page").timeline.selection.family)) !== null &&
+				(await selected()) === met,
+		);
+	},
+);
 
-test("timeline: the tooltip is about the thread under the pointer, however late the answer comes", async (t) => {
-	const {page} = await one(t, "small", SMALL());
-	const place = await box(page);
-	const line = await someThread(page);
-	const tip = page.locator(".tl-tooltip");
+test(
+	"timeline: the tooltip is about the thread under the pointer, however late the answer comes",
+	{long: true},
+	async (t) => {
+		const {page} = await one(t, "small", SMALL());
+		const place = await box(page);
+		const line = await someThread(page);
+		const tip = page.locator(".tl-tooltip");
 
-	await page.evaluate(() => {
-		const {selection} = document.getElementById("page").timeline;
-		const at = selection.at.bind(selection);
-		selection.at = async (...where) => {
-			const found = at(...where);
-			await new Promise((resolve) => setTimeout(resolve, 300));
-			return found;
-		};
-	});
-	await page.mouse.move(place.x + 2, place.y + 2);
-	await page.mouse.move(place.x + (line.x0 + line.x1) / 2, place.y + line.y0);
-	await until(async () => /ran .*at \+/s.test(await tip.textContent()));
-});
+		await page.evaluate(() => {
+			const {selection} = document.getElementById("page").timeline;
+			const at = selection.at.bind(selection);
+			selection.at = async (...where) => {
+				const found = at(...where);
+				await new Promise((resolve) => setTimeout(resolve, 300));
+				return found;
+			};
+		});
+		await page.mouse.move(place.x + 2, place.y + 2);
+		await page.mouse.move(place.x + (line.x0 + line.x1) / 2, place.y + line.y0);
+		await until(async () => /ran .*at \+/s.test(await tip.textContent()));
+	},
+);
 
 test("timeline: hovering shows thread, type, labels and time", async (t) => {
 	const {page} = await one(t, "small", SMALL());
@@ -540,7 +548,7 @@ test("timeline: the page explains a wait and draws its chain", async (t) => {
 	equal((await drawn(page, "why")).length, 0, "the chain is gone");
 });
 
-test("timeline: check boxes choose counters, and space toggles all", async (t) => {
+test("timeline: check boxes choose counters, and space toggles all", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const shown = async () => new Set((await drawn(page, "counter")).map((it) => it.item));
 	const all = await shown();
@@ -613,7 +621,7 @@ test("timeline: a selected range is measured and counted", async (t) => {
 	await measured((Number(wide.to - wide.from) * 50) / wide.width);
 });
 
-test("timeline: Enter goes to a match of the typed text, however late the answer comes", async (t) => {
+test("timeline: Enter goes to a match of the typed text, however late the answer comes", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	await page.evaluate(() => {
@@ -667,7 +675,7 @@ test("timeline: the address names the view; back, forward and reload restore it"
 	await until(async () => (await camera(page)).from === zoomed.from);
 });
 
-test("timeline: going back keeps the way forward, however late the view is ready", async (t) => {
+test("timeline: going back keeps the way forward, however late the view is ready", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const find = page.locator(".tl-find");
 
@@ -714,7 +722,7 @@ test("timeline: going back keeps the way forward, however late the view is ready
 	await becomes(async () => [page.url(), (await drawn(page, "selected")).length], [last, 1], "the last view");
 });
 
-test("timeline: the page shows another range in the address exactly", async (t) => {
+test("timeline: the page shows another range in the address exactly", {long: true}, async (t) => {
 	const host = await t.host({rings: {small: SMALL()}});
 	const page = await opened(t, host, "#domain=small");
 	const c = await camera(page);
@@ -769,7 +777,7 @@ test("timeline: help lists every key", async (t) => {
 	await t.look(page, "small-help");
 });
 
-test("timeline: w, s, a and d zoom and pan", async (t) => {
+test("timeline: w, s, a and d zoom and pan", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const length = async () => {
 		const {from, to} = await camera(page);
@@ -864,7 +872,7 @@ test("timeline: keys go from thread to thread, and a list and a text describe th
 	await t.accessible(page);
 });
 
-test("timeline: no panel has a fault that axe-core knows of", async (t) => {
+test("timeline: no panel has a fault that axe-core knows of", {long: true}, async (t) => {
 	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
 
 	for (const name of ["Why?", "Threads", "Numbers", "Tracks", "About", "Help"]) {
@@ -955,7 +963,7 @@ test("timeline: a gesture gets one picture a frame, and the old picture moves al
 	);
 });
 
-test("timeline: the controls stay where they are, and leave a telephone its picture", async (t) => {
+test("timeline: the controls stay where they are, and leave a telephone its picture", {long: true}, async (t) => {
 	const {host, page} = await one(t, "small", SMALL());
 	const before = await camera(page);
 	const place = (name) => page.getByRole("button", {name}).boundingBox();
@@ -1041,7 +1049,7 @@ test("timeline: neighbours on the ruler differ, and no text is cut at its end", 
 	}
 });
 
-test("timeline: the browser's own menu stays", async (t) => {
+test("timeline: the browser's own menu stays", {long: true}, async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	ok(

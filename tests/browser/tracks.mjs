@@ -1,5 +1,5 @@
 /* The tracks of the time line: each collapses, moves, is pinned, resized and hidden. */
-import {becomes, equal, ok, reference, test, until} from "./harness.mjs";
+import {becomes, equal, forms, ok, reference, test, until} from "./harness.mjs";
 import {drawn, opened, settled} from "./timeline-tools.mjs";
 
 /** Open a guest's page with ADDRESS behind its name. */
@@ -53,7 +53,7 @@ test("tracks: each collapses, is pinned, moved, resized and hidden by its menu, 
 	await t.accessible(page);
 });
 
-test("tracks: back and forward change them, too", async (t) => {
+test("tracks: back and forward change them, too", {long: true}, async (t) => {
 	const page = await small(t);
 	const isCollapsed = async () => (await tracks(page))[0].collapsed;
 
@@ -67,7 +67,7 @@ test("tracks: back and forward change them, too", async (t) => {
 });
 
 test("tracks: they are dragged to another place and resized at their foot, by mouse and by finger", async (t) => {
-	for (const touch of [false, true]) {
+	for (const touch of forms([true, false])) {
 		const page = await small(t, "", {touch});
 		const finger = touch ? await page.context().newCDPSession(page) : null;
 		const press = async (kind, x, y) => {
@@ -166,6 +166,9 @@ const threads = async (page) => {
 	);
 };
 
+/** Return how many threads the page draws. */
+const count = async (page) => new Set((await drawn(page, "thread", "failed")).map(({item}) => item)).size;
+
 test("tracks: threads are filtered by type, label, state and dependency, and the address keeps it", async (t) => {
 	const page = await small(t, "&panel=counters");
 	const all = await threads(page);
@@ -174,16 +177,16 @@ test("tracks: threads are filtered by type, label, state and dependency, and the
 
 	ok(types.length > 1, "several types");
 	await page.getByLabel(types[0], {exact: true}).click();
-	await until(async () => (await threads(page)).length < all.length);
+	await until(async () => (await count(page)) < all.length);
 	ok(
 		(await threads(page)).every(({type}) => type !== types[0]),
 		`no thread of type ${types[0]}`,
 	);
 	await until(async () => (await params()).types?.length && !(await params()).types.split(".").includes(types[0]));
 	await page.getByLabel(types[0], {exact: true}).click();
-	await until(async () => (await threads(page)).length === all.length);
+	await until(async () => (await count(page)) === all.length);
 
-	for (const type of types) {
+	for (const type of forms(types)) {
 		await page.evaluate(async (one) => {
 			const {state, canvasView} = document.getElementById("page").timeline;
 			await state.engine.filter({types: [one], label: "", unresolved: false, depends: null});
@@ -194,7 +197,7 @@ test("tracks: threads are filtered by type, label, state and dependency, and the
 	}
 
 	await page.getByLabel("Only unresolved").click();
-	await until(async () => (await threads(page)).length < all.length);
+	await until(async () => (await count(page)) < all.length);
 	ok(
 		(await threads(page)).every(({flags}) => !flags.includes("resolved")),
 		"only unresolved threads",
@@ -211,7 +214,7 @@ test("tracks: threads are filtered by type, label, state and dependency, and the
 
 	const label = all.flatMap(({labels}) => labels).find((it) => /^[a-z]{4,}/i.test(it));
 	await page.getByLabel("Only threads with this label").fill(label.toUpperCase());
-	await until(async () => (await threads(page)).length < all.length);
+	await until(async () => (await count(page)) < all.length);
 	ok(
 		(await threads(page)).every(({labels}) => labels.includes(label)),
 		`only threads with the label ${label}`,
@@ -247,7 +250,7 @@ test("tracks: only what a thread depends on is shown, and its rows alone have he
 	ok(ys.length === 1 || (Math.abs(ys[0] - 30) < 1 && Math.abs(ys.at(-1) - (height - 30)) < 1), `rows at ${ys}`);
 });
 
-test("tracks: rows without a thread in view take no height", async (t) => {
+test("tracks: rows without a thread in view take no height", {long: true}, async (t) => {
 	const page = await small(t);
 	const whole = await threads(page);
 
