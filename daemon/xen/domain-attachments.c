@@ -157,6 +157,8 @@ static void attachment_taken(struct attachment *attachment, const struct keys *k
 		  (long long)domain->guest.run);
 	if (keys->bad_port || (keys->port && !domain->found_dead && attachment_bind(attachment, keys->port)))
 		domain_refuse(domain, attachment->number, FAULT_EVENT_CHANNEL, "");
+	if (keys_note(keys, attachment->number, &domain->subtree))
+		log_warning("%s: out of memory", domain->name);
 	domain->reads_subtree = subtree_begin(&domain->subtree, domain->domid) == 0;
 	collector_at(domain->host->collector, &attachment->task, now);
 }

@@ -56,6 +56,70 @@ void subtree_deinit(struct subtree *subtree)
 	subtree_init(subtree);
 }
 
+/* ---- nodes that are kept --------------------------------------------------------------------- */
+
+/* Return whether FOUND may have a node PATH, or another value of it, if it has BYTES bytes with its path. */
+static bool has_room(json_t *found, const char *path, size_t bytes)
+{
+	const char *key;
+	json_t *value;
+	size_t nodes = 1;
+
+	json_object_foreach(found, key, value)
+	{
+		if (strcmp(key, path) == 0)
+			continue;
+		bytes += strlen(key) + json_string_length(value);
+		nodes++;
+	}
+	return nodes <= SUBTREE_NODES && bytes <= SUBTREE_BYTES;
+}
+
+int subtree_note(struct subtree *subtree, const char *path, const char *value, size_t len)
+{
+	CLEANUP(freep) char *key = text_printable(path);
+	CLEANUP(freep) char *text = text_printable_bytes(value, len, false);
+
+	if (!key || !text)
+		return -ENOMEM;
+	if (!subtree->seen)
+		subtree->seen = json_object();
+	if (!subtree->seen)
+		return -ENOMEM;
+	if (!has_room(subtree->seen, key, strlen(key) + strlen(text))) {
+		json_object_del(subtree->seen, key);
+		subtree->complete = false;
+		return 0;
+	}
+	return json_object_set_new(subtree->seen, key, json_string(text)) ? -ENOMEM : 0;
+}
+
+/* Keep what a walk has read that did not end, with those nodes of SEEN that it lacks. */
+static int keep_part(struct subtree *subtree)
+{
+	struct walk *walk = subtree->walk;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(subtree->seen, key, value)
+	{
+		size_t bytes = strlen(key) + json_string_length(value);
+
+		if (json_object_get(walk->found, key) || bytes > SUBTREE_BYTES - walk->bytes ||
+		    json_object_size(walk->found) >= SUBTREE_NODES)
+			continue;
+		walk->bytes += bytes;
+		if (json_object_set(walk->found, key, value))
+			return -ENOMEM;
+	}
+	json_decref(subtree->seen);
+	subtree->seen = json_object_size(walk->found) ? json_incref(walk->found) : NULL;
+	subtree->complete = false;
+	return 0;
+}
+
+/* ---- the beginning of a walk ----------------------------------------------------------------- */
+
 int subtree_begin(struct subtree *subtree, uint32_t domid)
 {
 	CLEANUP(walk_freep) struct walk *walk = calloc(1, sizeof(*walk));
@@ -71,11 +135,9 @@ int subtree_begin(struct subtree *subtree, uint32_t domid)
 	walk->n_waiting = 1;
 	if (!walk->found)
 		return -ENOMEM;
-	/* If no walk was ever complete, the nodes of this one are better than none. */
-	if (subtree->walk && !subtree->seen && json_object_size(subtree->walk->found)) {
-		subtree->seen = json_incref(subtree->walk->found);
-		subtree->complete = false;
-	}
+	/* If no walk has ended yet, the nodes of this one are better than none. */
+	if (subtree->walk && !subtree->walked && keep_part(subtree))
+		return -ENOMEM;
 	walk_free(subtree->walk);
 	subtree->walk = TAKE_PTR(walk);
 	return 0;
@@ -222,10 +284,13 @@ static int walk_end(struct subtree *subtree, struct xen *xen)
 
 	if (there < 0)
 		return there;
-	if (there || (!subtree->seen && json_object_size(walk->found))) {
+	if (there) {
 		json_decref(subtree->seen);
 		subtree->seen = json_incref(walk->found);
-		subtree->complete = there && walk->complete;
+		subtree->complete = walk->complete;
+		subtree->walked = true;
+	} else if (!subtree->walked && keep_part(subtree)) {
+		return -ENOMEM;
 	}
 	subtree->walk = walk_free(walk);
 	return 0;

@@ -6,6 +6,9 @@
  * xenstored and rings must be polled meanwhile. Until a walk is complete, the result of the
  * previous one is kept. A walk stops at SUBTREE_NODES nodes, SUBTREE_BYTES bytes and SUBTREE_DEPTH
  * levels; nodes beyond these limits are left out, and COMPLETE is false.
+ *
+ * Many guests' walks take seconds, and a guest may die sooner. So the nodes that the daemon has read
+ * for other reasons, a ring's keys, are noted at once.
  */
 #ifndef XEN_SUBTREE_H
 #define XEN_SUBTREE_H
@@ -26,6 +29,7 @@ struct subtree {
 	 * owned.
 	 */
 	json_t *seen;
+	bool walked;	   /* a walk has ended: SEEN is its result, and what was noted since */
 	bool complete;	   /* SEEN has the whole subtree */
 	struct walk *walk; /* the walk that is being made; NULL = none */
 };
@@ -34,15 +38,20 @@ void subtree_init(struct subtree *subtree);
 void subtree_deinit(struct subtree *subtree);
 /*
  * Begin a walk of /local/domain/<DOMID>, which reads data/mprof first. A walk that has not ended is
- * given up; if no walk was ever complete, SEEN becomes the nodes that it has read. Return 0 or
+ * given up; if no walk has ended yet, the nodes that it has read come into SEEN. Return 0 or
  * -ENOMEM.
  */
 int subtree_begin(struct subtree *subtree, uint32_t domid);
 /*
+ * Note a node that the caller has read: PATH, which is relative to the domain's path, with LEN bytes of VALUE. It replaces
+ * what SEEN has of PATH. If it goes beyond the limits, it is left out, and COMPLETE is false. Return 0 or -ENOMEM.
+ */
+int subtree_note(struct subtree *subtree, const char *path, const char *value, size_t len);
+/*
  * Read at most NODES more nodes. Each takes two round trips to xenstored. Return 1 (the walk has
  * not ended), 0 (it has ended, or there is none), -EPIPE (the connection is lost) or -ENOMEM. When
  * the walk ends, SEEN is its result. If the whole subtree was removed during the walk, SEEN stays
- * as it was; if there was no SEEN, it becomes the part that was read, with COMPLETE false.
+ * as it was; if no walk has ended before, the part that was read comes into it, with COMPLETE false.
  */
 int subtree_step(struct subtree *subtree, struct xen *xen, unsigned nodes);
 

@@ -1,12 +1,13 @@
 /*
  * The XenStore keys of a stream, which are read in one transaction. The test replaces
- * xen_read_begin, xen_read and xen_read_end.
+ * xen_read_begin, xen_read and xen_read_end; and xen_list, which nothing here calls.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "check.h"
 #include "keys.h"
+#include "subtree.h"
 #include "xen.h"
 
 #define BEGUN 7u /* number of each transaction */
@@ -44,6 +45,12 @@ int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t
 	return 0;
 }
 
+int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n)
+{
+	(void)xen, (void)t, (void)path, (void)names, (void)n;
+	return -ENOSYS;
+}
+
 /* Values count only if the end of their transaction succeeds. Otherwise keys_read tries again. */
 static void test_spoilt(void)
 {
@@ -73,9 +80,28 @@ static void test_refused(void)
 	keys_deinit(&keys);
 }
 
+/* The keys are noted with their paths, as they were read. */
+static void test_note(void)
+{
+	struct xen xen = {.refs = "10 11"};
+	struct subtree subtree;
+	struct keys keys;
+
+	subtree_init(&subtree);
+	CHECK_EQ_INT(keys_read(&keys, &xen, 5, 0), FAULT_GRAMMAR);
+	CHECK_EQ_INT(keys_note(&keys, 0, &subtree), 0);
+	CHECK_EQ_INT(keys_note(&keys, 3, &subtree), 0);
+	CHECK_EQ_UINT(json_object_size(subtree.seen), 2);
+	CHECK_EQ_STR(json_string_value(json_object_get(subtree.seen, "data/mprof/ring-ref")), "10 11");
+	CHECK_EQ_STR(json_string_value(json_object_get(subtree.seen, "data/mprof/stream/3/ring-ref")), "10 11");
+	keys_deinit(&keys);
+	subtree_deinit(&subtree);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_spoilt);
 	CHECK_RUN(test_refused);
+	CHECK_RUN(test_note);
 	return check_done();
 }

@@ -263,6 +263,68 @@ static void test_gone(void)
 	}
 }
 
+/* Notes stay while no walk has ended, beside what an interrupted walk has read. A walk that ends replaces them. */
+static void test_noted(void)
+{
+	struct xen xen = {.nodes = few, .prefix = "/local/domain/12"};
+	struct subtree subtree;
+
+	subtree_init(&subtree);
+	CHECK_EQ_INT(subtree_note(&subtree, "data/mprof/ring-ref", "9", 1), 0);
+	CHECK_EQ_INT(subtree_note(&subtree, "data/mprof/stream/1/n\x1b", "\xff", 1), 0);
+	CHECK_EQ_STR(seen(&subtree, "data/mprof/ring-ref"), "9");
+	CHECK(!subtree.complete);
+	/* The guest is gone before a walk finds anything. */
+	xen.gone_after = 1;
+	xen.questions = 1;
+	walk(&subtree, &xen, 5);
+	CHECK_EQ_STR(seen(&subtree, "data/mprof/ring-ref"), "9");
+	/* A walk reads the key, and is interrupted. */
+	xen.gone_after = 0;
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	CHECK_EQ_INT(subtree_step(&subtree, &xen, 5), 1);
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	CHECK_EQ_STR(seen(&subtree, "data/mprof/ring-ref"), "8");
+	CHECK_EQ_STR(seen(&subtree, "data/mprof/stream/1/n\\x1b"), "\\xff");
+	CHECK(!subtree.complete);
+	/* A walk ends. */
+	walk(&subtree, &xen, 5);
+	CHECK(subtree.complete && !seen(&subtree, "data/mprof/stream/1/n\\x1b"));
+	CHECK_EQ_INT(subtree_note(&subtree, "data/mprof/ring-ref", "10", 2), 0);
+	CHECK_EQ_STR(seen(&subtree, "data/mprof/ring-ref"), "10");
+	CHECK(subtree.complete);
+	subtree_deinit(&subtree);
+}
+
+/* Notes have the limits of a walk, also together with what interrupted walks have read. */
+static void test_noted_bounds(void)
+{
+	struct xen xen = {.width = 600, .bytes = 200, .prefix = "/local/domain/12"};
+	struct subtree subtree;
+	char path[32], value[4096];
+
+	memset(value, '\xff', sizeof(value));
+	subtree_init(&subtree);
+	for (unsigned i = 0; i < 600; i++) {
+		snprintf(path, sizeof(path), "data/mprof/stream/%u", i);
+		CHECK_EQ_INT(subtree_note(&subtree, path, value, i % 100), 0);
+	}
+	CHECK(total(&subtree) <= SUBTREE_BYTES && json_object_size(subtree.seen) <= SUBTREE_NODES);
+	/* A value that has become too long is not kept as it was. */
+	CHECK(seen(&subtree, "data/mprof/stream/0"));
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "data/mprof/stream/%u", i);
+		CHECK_EQ_INT(subtree_note(&subtree, path, value, sizeof(value)), 0);
+	}
+	CHECK(!seen(&subtree, "data/mprof/stream/39"));
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	CHECK_EQ_INT(subtree_step(&subtree, &xen, 100), 1);
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	CHECK(total(&subtree) <= SUBTREE_BYTES && json_object_size(subtree.seen) <= SUBTREE_NODES);
+	CHECK(json_object_size(subtree.seen) > 90);
+	subtree_deinit(&subtree);
+}
+
 static void test_lost(void)
 {
 	struct xen xen = {.nodes = few, .prefix = "/local/domain/12"};
@@ -327,6 +389,8 @@ int main(void)
 	CHECK_RUN(test_bounds);
 	CHECK_RUN(test_depth);
 	CHECK_RUN(test_gone);
+	CHECK_RUN(test_noted);
+	CHECK_RUN(test_noted_bounds);
 	CHECK_RUN(test_lost);
 	CHECK_RUN(test_context);
 	return check_done();

@@ -438,6 +438,25 @@ class Deaths(Lifecycle):
         self.assertIn("Out_of_memory\nsecond line\\x00", context["console"])
         self.assertTrue(context["console_complete"])
 
+    def test_context_at_once(self):
+        """A guest is destroyed as soon as its ring is mapped, and the store answers slowly meanwhile. Its subtree has not been read, but the
+        keys of its ring have."""
+        d = self.daemons()
+        guest = self.guest(5, "brief")
+        self.publish(guest)
+        sim.launcher.wait(guest.mapped, why=lambda: "nothing is mapped", pause=0)
+        self.store.process.freeze()
+        answers = threading.Timer(0.5, self.store.process.send_signal, [signal.SIGCONT])
+        answers.start()
+        guest.set("crashed")
+        guest.destroy()
+        answers.join()
+        d.wait_ended("brief")
+        capture = d.wait(lambda: d.captures("brief"))[0]
+        context = d.wait(lambda: d.json(f"/v1/captures/{capture['id']}/context"))
+        self.assertEqual(context["xenstore"]["data/mprof/ring-ref"], "65536,65537,65538,65539")
+        self.assertFalse(context["xenstore_complete"])
+
     def test_reason_unknown(self):
         """Without libxenctrl a guest that is gone has ended for an unknown reason."""
         del os.environ["LD_LIBRARY_PATH"]

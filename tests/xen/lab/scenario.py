@@ -410,7 +410,6 @@ def short(lab):
     lab.live()
     lab.restart()
     lab.kill()
-    time.sleep(10)  # until the daemon has read the nodes of all guests, which takes so long under emulation
     lab.crash_preserved()
     lab.crash_destroyed()
     lab.destroy("streams")
