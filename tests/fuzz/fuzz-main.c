@@ -3,8 +3,8 @@
  *
  * Each file is tried as it is, and then with single bytes changed. The changes are the same in each
  * run, so that a small corpus reaches a part of what a fuzzer would reach. The files of a large
- * corpus get fewer changes each. With $MPROF_BRIEF, each file gets the first fifth of its changes,
- * and at least one of each kind. With libFuzzer (meson option `fuzzer`) this file is not linked.
+ * corpus get fewer changes each. With $MPROF_BRIEF, each file gets one change of each kind. With
+ * libFuzzer (meson option `fuzzer`) this file is not linked.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 #define CHANGES	      400u /* most changes per file */
 #define CHANGES_LEAST 50u  /* fewest changes per file */
 #define CHANGES_ALL   60000u
-#define CHANGES_BRIEF 16u /* fewest changes per file of a brief run: one of each kind */
+#define CHANGES_BRIEF 16u /* changes per file of a brief run: one of each kind */
 
 /*
  * Try one input, in memory of exactly its size, so that a sanitizer detects accesses past its end.
@@ -89,9 +89,7 @@ static unsigned int changes_of(DIR *dir)
 	rewinddir(dir);
 	changes = CHANGES_ALL / (files ? files : 1);
 	changes = changes > CHANGES ? CHANGES : changes < CHANGES_LEAST ? CHANGES_LEAST : changes;
-	if (!getenv("MPROF_BRIEF"))
-		return changes;
-	return changes / 5 > CHANGES_BRIEF ? changes / 5 : CHANGES_BRIEF;
+	return getenv("MPROF_BRIEF") ? CHANGES_BRIEF : changes;
 }
 
 static int try_directory(const char *directory, unsigned int *tried)

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CHECK_SKIPPED 77 /* meson's exit code for a skipped test */
@@ -112,6 +113,15 @@ static inline bool check_mem(const void *got, const void *want, size_t len, cons
 		if (check_count()->failed != before_)                      \
 			fprintf(stderr, "%s: FAILED %s\n", __FILE__, #fn); \
 	} while (0)
+
+/*
+ * Return 1, or STEP in a brief run, as those of CI are: with MPROF_BRIEF. A loop over many cases that are alike takes
+ * each STEP-th of them then. If each case has several ways, let STEP have no factor in common with their number.
+ */
+static inline unsigned check_step(unsigned step)
+{
+	return getenv("MPROF_BRIEF") ? step : 1;
+}
 
 /* Return the exit code for main: 0, or 1 if a check failed or no check was made. */
 static inline int check_done(void)

@@ -369,7 +369,7 @@ static void test_evictions(void)
 	 * Each run may pass without an eviction, if the commit thread is fast. Continue until one
 	 * evicts.
 	 */
-	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 : 8) || (evicted == 0 && seed <= 32); seed++)
+	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 / check_step(3) : 8) || (evicted == 0 && seed <= 32); seed++)
 		run_once(seed, &evicted);
 	CHECK(evicted > 0);
 }
@@ -541,12 +541,12 @@ static void renewed(enum policy_mode mode, uint64_t packet, uint32_t n)
 
 static void test_renewed(void)
 {
-	for (uint64_t packet = 0; packet < 6; packet++) {
+	for (uint64_t packet = 0; packet < 6; packet += check_step(2)) {
 		renewed(POLICY_CONTINUOUS, packet, 1);
 		renewed(POLICY_CONTINUOUS, packet, KIB);
 		renewed(POLICY_CONTINUOUS, packet, 20 * KIB);
 	}
-	for (uint64_t packet = 5; packet < 10; packet++) {
+	for (uint64_t packet = 5; packet < 10; packet += check_step(2)) {
 		renewed(POLICY_ON_CRASH, packet, 1);
 		renewed(POLICY_ON_CRASH, packet, KIB);
 		renewed(POLICY_ON_CRASH, packet, 20 * KIB);

@@ -486,7 +486,7 @@ static void test_damaged_guest(void)
 {
 	static struct catch c;
 
-	for (size_t i = 0; i < ARRAY_SIZE(damages) * LIMITS; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(damages) * LIMITS; i += check_step(2)) {
 		const size_t n = i / LIMITS;
 		struct config config = {0};
 		struct retention retention;
@@ -772,7 +772,7 @@ static void test_damaged_list(void)
 {
 	static struct catch c;
 
-	for (size_t i = 0; i < ARRAY_SIZE(lists) * LIMITS; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lists) * LIMITS; i += check_step(2)) {
 		const enum limit limit = (enum limit)(i % LIMITS);
 		const size_t n = i / LIMITS;
 		struct config config = {0};
