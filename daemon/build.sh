@@ -37,8 +37,9 @@ die() {
 packages_need() {
 	command -v dpkg-query >/dev/null || return 0 # not Debian: the build reports missing packages
 	missing=
+	installed=" $(dpkg-query -W -f='${db:Status-Status} ${Package} ${Package}:${Architecture}\n' "$@" 2>/dev/null | sed -n 's/^installed //p' | tr '\n' ' ')"
 	for package; do
-		[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing="$missing $package"
+		case $installed in *" $package "*) ;; *) missing="$missing $package" ;; esac
 	done
 	[ "$missing" ] || return 0
 	[ "$(id -u)" = 0 ] || die "Missing packages: run this once as root, or install them first:$missing"
