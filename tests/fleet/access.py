@@ -1,6 +1,6 @@
 """Tokens, sessions and revocations of several hubs in one database: access.py BUILD-DIRECTORY [TEST…]
 
-Three mprofd-http run side by side on a real PostgreSQL, each with its own connection.
+As many mprofd-http as a test needs, three at most, run side by side on a real PostgreSQL, each with its own connection.
 """
 
 import contextlib
@@ -8,10 +8,12 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -22,16 +24,24 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 import cluster
 import daemons
 import psycopg2
+import turns
 from certificates import CLIENT, authority, certificate
 
 FLEET = None
+TLS = None  # the directory of the certificates
 BELIEF = 5  # seconds for which a hub believes an answer: REGISTRY_BELIEF_NS
 ALL = "read=*,context=*,write=*,metrics=yes"
 AWAY = "The fleet's database does not answer"
 
 
 def setUpModule():
-    global FLEET
+    global FLEET, TLS
+    TLS = unittest.enterModuleContext(tempfile.TemporaryDirectory(prefix="mprof."))
+    with contextlib.chdir(TLS):
+        authority("ca", "Test authority")
+        certificate("server", "/CN=localhost", "ca", "subjectAltName = DNS:localhost,IP:127.0.0.1", "extendedKeyUsage = serverAuth")
+        authority("clients", "Viewers")
+        certificate("viewer", "/CN=viewer", "clients", *CLIENT)
     FLEET = unittest.enterModuleContext(cluster.cluster())
     FLEET.hub.sql("ALTER DATABASE fleet SET track_functions = 'pl'")
     FLEET.person_add("issuer", "fleet_access")
@@ -107,26 +117,18 @@ class Hub(daemons.Daemons):
         return self.send("/v1/session", **options).status
 
 
-def make_certificates():
-    os.mkdir("tls")
-    before = os.getcwd()
-    os.chdir("tls")
-    try:
-        authority("ca", "Test authority")
-        certificate("server", "/CN=localhost", "ca", "subjectAltName = DNS:localhost,IP:127.0.0.1", "extendedKeyUsage = serverAuth")
-        authority("clients", "Viewers")
-        certificate("viewer", "/CN=viewer", "clients", *CLIENT)
-    finally:
-        os.chdir(before)
-
-
 class Access(daemons.Case):
     def setUp(self):
         super().setUp()
-        make_certificates()
-        self.hubs = [self.enterContext(Hub(f"hub{n + 1}")) for n in range(3)]
-        for hub in self.hubs:
-            hub.start_server()
+        shutil.copytree(TLS, "tls")
+        self.hubs = []
+
+    def start(self, count):
+        """Start COUNT hubs, hub1 and so on, and return them."""
+        for n in range(count):
+            self.hubs.append(self.enterContext(Hub(f"hub{n + 1}")))
+            self.hubs[-1].start_server()
+        return self.hubs
 
     def command(self, *words, role="issuer", code=0):
         done = subprocess.run(
@@ -153,6 +155,7 @@ class Access(daemons.Case):
         print(f"refused everywhere after {time.monotonic() - began:.2f} s", file=sys.stderr)
 
     def test_token(self):
+        self.start(2)
         text = self.token("alice", "read=web*")
         self.assertRegex(text, r"^mprof_[0-9a-f]{16}_[0-9a-f]{64}$")
         for hub in self.hubs:
@@ -177,7 +180,7 @@ class Access(daemons.Case):
 
     def test_wrong_tokens(self):
         """Wrong tokens never refuse a valid one of the same address, also if the hub has not asked about it before."""
-        text, hub = self.token("bob"), self.hubs[0]
+        text, [hub] = self.token("bob"), self.start(1)
         # One more is allowed each second. On a busy machine one after the other takes longer, so there are many at once.
         said = []
 
@@ -196,7 +199,7 @@ class Access(daemons.Case):
 
     def test_expiry(self):
         text = self.token("short")
-        self.assertEqual(self.hubs[0].status(token=text), 200)
+        self.assertEqual(self.start(2)[0].status(token=text), 200)
         FLEET.hub.sql(f"UPDATE fleet_store.token SET expires = now() WHERE id = '{text.split('_')[1]}'")
         self.refused_everywhere(token=text)
 
@@ -207,7 +210,7 @@ class Access(daemons.Case):
 
     def test_session(self):
         """Sign in at one hub, use the session at the next, and sign out at the third."""
-        one, two, three = self.hubs
+        one, two, three = self.start(3)
         token = self.token("bob")
         cookie = self.sign_in(one, token)
         for hub in self.hubs:
@@ -228,7 +231,7 @@ class Access(daemons.Case):
 
     def test_names(self):
         """A certificate, a token's name and a user of the machine are refused until they are admitted."""
-        hub = self.hubs[1]
+        hub = self.start(2)[1]
         token = self.token("carol")
         self.assertEqual((hub.certified("viewer").status, hub.status(token=token)), (200, 200))
         self.command("revoke", "certificate:viewer")
@@ -271,6 +274,7 @@ class Access(daemons.Case):
     def test_running_request(self):
         """A body that is being sent ends, too, when its sender loses the right. Before that the hub asks again each second, and the body
         goes on, unless the database takes longer for its answer than one is believed."""
+        self.start(1)
         token = self.token("dave")
         for _ in range(10):
             ended, before = self.running(token), self.asked()
@@ -284,7 +288,7 @@ class Access(daemons.Case):
     def test_database_away(self):
         """A known identity goes on for the time of belief; others get 503, and the loop goes on."""
         token, other = self.token("erin"), self.token("frank")
-        hub = self.hubs[0]
+        hub = self.start(2)[0]
         known = time.monotonic()
         self.assertEqual(hub.status(token=token), 200)
         FLEET.hub.stop("immediate")
@@ -302,10 +306,11 @@ class Access(daemons.Case):
             FLEET.hub.start()
         self.until(lambda: all(h.status(token=t) == 200 for h in self.hubs for t in (token, other)), "the database is back")
 
+    @turns.long
     def test_database_hangs(self):
         """A database that takes connections and answers nothing stops nobody who needs none."""
         token = self.token("grace")
-        hub = self.hubs[2]
+        [hub] = self.start(1)
         self.assertEqual(hub.status(token=token), 200)
         with open(os.path.join(FLEET.hub.data, "postmaster.pid"), encoding="utf-8") as f:
             pid = int(f.readline())
@@ -335,11 +340,11 @@ class Access(daemons.Case):
 
     def test_end_while_database_hangs(self):
         """A server of the hub ends at once, and with 0, while its threads wait for the database; the database does not go on for it."""
-        hub, token = self.hubs[2], self.token("ivan")
+        [hub], token = self.start(1), self.token("ivan")
         self.assertEqual(hub.send("/v1/hosts", token=token).status, 200)
         with psycopg2.connect(FLEET.hub.admin()) as db, db.cursor() as c:
             c.execute("LOCK TABLE fleet_store.host IN ACCESS EXCLUSIVE MODE")
-            waiting = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'hub3' AND wait_event_type = 'Lock'"
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'hub1' AND wait_event_type = 'Lock'"
             asking = [threading.Thread(target=self.unanswered, args=(hub, token)) for _ in range(6)]
             for thread in asking:
                 thread.start()
@@ -358,10 +363,11 @@ class Access(daemons.Case):
         with contextlib.suppress(OSError, http.client.HTTPException):
             hub.send("/v1/hosts", token=token, again=False)
 
+    @turns.long
     def test_notices(self):
         """A revocation is noticed at once; and a flood of notices, which anybody may send, costs four questions a second."""
         token = self.token("heidi")
-        hub = self.hubs[0]
+        hub = self.start(3)[0]
         db = psycopg2.connect(FLEET.connection("issuer"))
         self.addCleanup(db.close)
         db.autocommit = True
@@ -391,7 +397,7 @@ class Access(daemons.Case):
     def test_tokens_route(self):
         """Tokens of a hub are not made over HTTP."""
         self.assertEqual(os.getuid(), 0, "this test runs as root, who may do everything on the Unix socket")
-        status, _, body = self.hubs[0].ask("/v1/tokens")
+        status, _, body = self.start(1)[0].ask("/v1/tokens")
         self.assertEqual(status, 409, body)
         self.assertIn("fleet_access", json.loads(body)["detail"])
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 from cluster import cluster, until
-from forms import SHARDS, main
+from forms import SHARDS
 from sender import Host, month_of, piece
 
 AT = 1_780_000_000_000_000_000
@@ -146,4 +146,4 @@ class Annotations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main(Annotations)
+    unittest.main()

@@ -18,11 +18,12 @@ import daemons
 import edges
 import fleethost
 import sender
+import turns
 from daemons import Ring
 
 LOST, ABSENT, REFUSED, DISK = 1, 2, 3, 4  # enum copy_condition
 AT = 1_780_000_000_000_000_000
-GUESTS = 12
+GUESTS, RANDOM = (4, 15) if turns.BRIEF else (12, 60)  # guests with damaged rows, captures of random pieces
 
 
 def setUpModule():
@@ -39,19 +40,25 @@ class Copy(daemons.Daemons):
         with contextlib.chdir(f"copy{capture}"):
             super().__init__()
         month, archive = host.hub(f"SELECT month, archive FROM fleet_store.capture WHERE host = $HOST AND capture = {capture}")[0]
+        os.makedirs(self.state, exist_ok=True)
         self.code, self.sentence = copy(host.name, month, archive, capture, self.state)
 
     def start(self):
         self.start_server()
 
 
-def copy(host, month, archive, capture, state, most=1 << 30, makes=True):
-    """Return the exit code of the copy, and its sentence."""
-    if makes:
-        os.makedirs(state, exist_ok=True)
-    arguments = [fleethost.FLEET.connection("reader"), host, month, archive, str(capture), state, str(most)]
+def copy(host, month, archive, capture, state, most=1 << 30):
+    """Return the outcome of the copy of one capture, and its sentence."""
+    return copy_all([(host, month, archive, str(capture), state)], most)[0]
+
+
+def copy_all(captures, most=1 << 30):
+    """Copy CAPTURES, each with the directory of its copy, by one start of the program. Return for each the outcome and its sentence."""
+    arguments = [fleethost.FLEET.connection("reader"), str(most), *(word for capture in captures for word in capture)]
     done = subprocess.run([os.path.join(daemons.BUILD, "tests/fleet/fleet-copy"), *arguments], capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout.strip()
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    outcomes = [line.partition(" ")[::2] for line in done.stdout.splitlines()]
+    return [(int(code), sentence) for code, sentence in outcomes]
 
 
 class Honest(fleethost.Case):
@@ -94,6 +101,7 @@ class Honest(fleethost.Case):
         for capture in (first, last):
             self.compare(host, capture)
 
+    @turns.long
     def test_lapped(self):
         """A guest that was too fast: its gaps are those of the host."""
         host = self.host()
@@ -203,6 +211,7 @@ class Damaged(edges.Sums):
                 self.check_capture(guest, ident, flipped)
         self.check_alike(captures)
 
+    @turns.long
     def test_rows_taken_away(self):
         """Whole rows are gone, or flipped."""
         guests = self.make()
@@ -249,24 +258,37 @@ class Hostile(daemons.Case):
         self.addCleanup(self.liar.close)
         self.liar.hello()
 
+    def key(self, capture):
+        """Return the key of a capture of this test's host, and a directory for its copy."""
+        return "liar", str(sender.month_of(AT)), str(sender.ARCHIVE), str(capture), tempfile.mkdtemp(dir=os.getcwd())
+
     def copied(self, capture, most=1 << 20):
-        self.state = tempfile.mkdtemp(dir=os.getcwd())
-        return copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), capture, self.state, most)
+        key = self.key(capture)
+        self.state = key[-1]
+        return copy(*key, most)
+
+    def sent(self, pieces, **head):
+        """Send a capture. Return its number."""
+        number = int(fleethost.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
+        self.liar.send(number, AT, pieces, **({"streams": [self.STREAM], "gaps": []} | head))
+        return number
 
     def send(self, pieces, **head):
         """Send a capture and return the outcome of its copy."""
-        number = int(fleethost.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
-        self.liar.send(number, AT, pieces, **({"streams": [self.STREAM], "gaps": []} | head))
-        return self.copied(number)
+        return self.copied(self.sent(pieces, **head))
 
-    def refused(self, words, pieces, **head):
-        try:
-            code, sentence = self.send(pieces, **head)
-        except psycopg2.DatabaseError as refusal:
-            self.assertIn("out of its range", str(refusal))  # the hub itself refused it
-            return
-        self.assertEqual(code, REFUSED, (words, sentence))
-        self.assertIn(words, sentence)
+    def refused(self, captures):
+        """Each of CAPTURES, (words, pieces, head), is refused by its copy, with a sentence that has the words, or by the hub itself."""
+        kept = []
+        for words, pieces, head in captures:
+            try:
+                kept.append((words, self.key(self.sent(pieces, **head))))
+            except psycopg2.DatabaseError as refusal:
+                self.assertIn("out of its range", str(refusal))
+        self.assertTrue(kept)
+        for (words, _), (code, sentence) in zip(kept, copy_all([key for _, key in kept], 1 << 20), strict=True):
+            self.assertEqual(code, REFUSED, (words, sentence))
+            self.assertIn(words, sentence)
 
     def test_honest(self):
         """The pieces and gaps that the other tests change are accepted unchanged."""
@@ -302,12 +324,12 @@ class Hostile(daemons.Case):
     def test_no_disk(self):
         number = int(fleethost.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
         self.liar.send(number, AT, [piece(bytes(10))], streams=[self.STREAM], gaps=[])
-        code, sentence = copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), number, "/proc/nowhere", makes=False)
+        code, sentence = copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), number, "/proc/nowhere")
         self.assertEqual(code, DISK, sentence)
 
     def test_heads(self):
         """Heads that contradict themselves."""
-        for words, head in (
+        heads = (
             ("streams is no stream", {"streams": [7]}),
             ("streams is no stream", {"streams": [self.STREAM, self.STREAM]}),
             ("streams is no stream", {"streams": [self.STREAM | {"id": -1}]}),
@@ -323,15 +345,15 @@ class Hostile(daemons.Case):
             ("gaps is no gap", {"gaps": [self.GAP | {"next_sequence": str(1 << 63)}]}),
             ("its time and its run", {"run": 0}),
             ("its time and its run", {"run": "1"}),
-        ):
-            self.refused(words, [piece(bytes(10))], **head)
+        )
+        self.refused([(words, [piece(bytes(10))], head) for words, head in heads])
 
     def test_pieces(self):
         """Pieces that lie, overlap, or leave a hole."""
         end = struct.pack("<IQQ", 40, 1, 1)
         bomb = subprocess.run(["zstd", "-q", "-c"], input=bytes(1 << 20), capture_output=True, check=True).stdout
         lie = piece(bomb) | {"codec": 1}
-        for words, pieces in (
+        lies = (
             ("do not follow each other", [piece(bytes(10), offset=31)]),
             ("do not follow each other", [piece(bytes(10), flags=0), piece(bytes(10), number=1, offset=50)]),
             ("cannot be decoded", [lie | {"length": 10}]),
@@ -347,8 +369,8 @@ class Hostile(daemons.Case):
             ("do not follow each other", [piece(b"{}", part="context", stream=0, offset=1)]),
             ("has a byte 0", [piece(b"{\0}", part="context", stream=0, offset=0)]),
             ("does not list stream 2", [piece(bytes(10), part="tail", stream=2)]),
-        ):
-            self.refused(words, pieces)
+        )
+        self.refused([(words, pieces, {}) for words, pieces in lies])
 
     def test_too_large(self):
         number = int(fleethost.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
@@ -366,8 +388,8 @@ class Hostile(daemons.Case):
 
     def test_random(self):
         """Random pieces: each is refused, or copied."""
-        draw = random.Random(7)
-        for _ in range(60):
+        draw, numbers = random.Random(7), []
+        for _ in range(RANDOM):
             pieces, taken = [], set()
             for _ in range(draw.randrange(1, 6)):
                 key = draw.choice(("trace", "tail")), draw.randrange(1, 3), draw.randrange(3)
@@ -379,7 +401,10 @@ class Hostile(daemons.Case):
                 pieces.append(p | {"packet_bytes": draw.choice((0, 30, 65536))})
             streams = [self.STREAM, self.STREAM | {"id": 2, "number": 1, "last_sequence": str(draw.getrandbits(63) | 8)}]
             gaps = [self.GAP | {"next_sequence": str(draw.getrandbits(draw.randrange(1, 64)))} for _ in range(draw.randrange(3))]
-            code, sentence = self.send(pieces, streams=streams, gaps=gaps)
+            numbers.append(self.sent(pieces, streams=streams, gaps=gaps))
+        outcomes = copy_all([self.key(number) for number in numbers], 1 << 20)
+        self.assertEqual(len(outcomes), len(numbers))
+        for code, sentence in outcomes:
             self.assertIn(code, (0, REFUSED), sentence)
 
 

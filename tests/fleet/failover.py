@@ -10,9 +10,11 @@ import unittest
 import psycopg2
 from cluster import PATIENCE, Server, cluster, command, until
 from sender import Host, month_of, noise, piece
+import turns
 
 NOW = time.time_ns()
 WRITERS = 4
+PAUSE = 0.05 if turns.BRIEF else 0  # seconds between two captures of a host
 
 
 class Writer(threading.Thread):
@@ -40,6 +42,7 @@ class Writer(threading.Thread):
                     h.send(n, NOW, self.pieces(n))
                     h.db.commit()
                     self.acknowledged = n + 1
+                    self.stopping.wait(PAUSE)
             except psycopg2.Error as e:
                 if (e.pgcode or "").startswith("MP"):
                     self.refusals.append(e)
@@ -116,6 +119,7 @@ class Failover(unittest.TestCase):
             self.assertGreaterEqual(len(set(w.epochs)), 2, w.name)
             print(f"{w.name}: {w.acknowledged} captures, {w.failures} failures, {len(set(w.epochs))} epochs")
 
+    @turns.long
     def test_restored(self):
         """A shard is restored from an older backup: the epoch changes, and what is missing is sent again."""
         shard = self.c.shards[0]

@@ -14,6 +14,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 
 import daemons
 import fleethost
+import turns
 from daemons import Ring
 
 setUpModule = fleethost.setUpModule
@@ -72,6 +73,7 @@ class Captures(fleethost.Case):
             for capture in captures[::13]:
                 self.compare_capture(host, capture)
 
+    @turns.long
     def test_middle_of_packet(self):
         """A capture in the middle of a packet, and then the whole packet: the capture keeps its own end."""
         host = self.host("send = all", forwarder=False)
@@ -185,6 +187,7 @@ class Captures(fleethost.Case):
             whole = """SELECT capture FROM fleet_store.capture WHERE host = $HOST AND NOT head -> 'streams' @> '[{"complete": false}]'"""
             self.assertEqual(host.hub(whole), [])
 
+    @turns.long
     def test_many_gaps(self):
         """A guest whose gaps and labels would make the head too large is no reason to refuse its capture."""
         host = self.host(forwarder=False)
@@ -209,6 +212,7 @@ class Captures(fleethost.Case):
             self.assertEqual((cut, lost), ("true", "1024"))
             self.assertGreater(int(streams), 50)
 
+    @turns.long
     def test_other_bytes(self):
         """Other bytes under the same key are an error that is told, and not tried again."""
         host = self.host(forwarder=False)
@@ -245,6 +249,7 @@ class Limits(fleethost.Case):
         self.assertGreaterEqual(time.monotonic() - began, (sent - 32768) / 32768 * 0.9)
         self.compare_capture(host, capture)
 
+    @turns.long
     def test_low_rate(self):
         """A rate at which a piece takes minutes keeps no transaction open meanwhile, and the collector hears of the forwarder."""
         host = self.host(forwarder=False)
@@ -261,6 +266,7 @@ class Limits(fleethost.Case):
             self.assertEqual(host.hub_captures(), [capture])
             self.compare_capture(host, capture)
 
+    @turns.long
     def test_past(self):
         """Packets of months that the hub does not keep are not sent, which is told once for all of them."""
         host = self.host("send = all", forwarder=False)
@@ -280,6 +286,7 @@ class Limits(fleethost.Case):
             self.assertEqual(host.said().count("The hub keeps nothing as old as"), 1)
             self.assertEqual(host.hub_packets(), {})
 
+    @turns.long
     def test_quota_many(self):
         """A full quota is told once, whatever the objects are that do not fit."""
         host = self.host(quota=1, forwarder=False)

@@ -23,6 +23,7 @@ import cluster
 import daemons
 import fleethost
 import psycopg2
+import turns
 from daemons import Ring
 
 ROUNDS = int(os.environ.get("MPROF_ROUNDS", "1"))
@@ -32,7 +33,9 @@ SERVERS = ("shard1", "shard2", "hub") if ROUNDS > 1 else ("shard1",)  # whose pr
 
 
 def setUpModule():
-    fleethost.FLEET = unittest.enterModuleContext(cluster.cluster(shards=2, standby=True))
+    """The one test of a brief run loses no server, and needs one only."""
+    servers = {} if turns.BRIEF else {"shards": 2, "standby": True}
+    fleethost.FLEET = unittest.enterModuleContext(cluster.cluster(**servers))
     fleethost.FLEET.person_add("reader", "fleet_read")
     fleethost.FLEET.person_add("people", "fleet_read", "fleet_http")
 
@@ -125,6 +128,7 @@ class Case(fleethost.Case):
 
 
 class Servers(Case):
+    @turns.long
     def test_killed(self):
         """Primaries, the hub and forwarders are killed by SIGKILL while captures come; standbys take over."""
         fleet, hosts = fleethost.FLEET, self.hosts()
@@ -215,7 +219,7 @@ class Network(Case):
         began = time.monotonic()
         while time.monotonic() < began + OUTAGE:
             self.take([host], 1)
-            time.sleep(OUTAGE / 20)
+            time.sleep(OUTAGE / (5 if turns.BRIEF else 20))
         self.assertTrue(host.outbox())
         self.assertLess(len(host.hub_captures()), len(host.taken))
         ip("link", "set", self.near, "up")

@@ -13,6 +13,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 import daemons
 import fleethost
 import sink
+import turns
 from daemons import Ring
 
 
@@ -105,6 +106,7 @@ class Profiles(fleethost.Case):
         self.assertEqual(list(host.hub_memory(capture).values()), [own])
         self.assertLess(len(own), len(host.get(f"{path}/data")))
 
+    @turns.long
     def test_damaged(self):
         """A profile that cannot be read does not keep its capture from the hub."""
         host, _, _, path = self.profiled()
@@ -117,6 +119,7 @@ class Profiles(fleethost.Case):
         self.assertIn(f"cannot be read, and is not sent with capture {capture}", host.said())
         self.compare_capture(host, capture)
 
+    @turns.long
     def test_too_large(self):
         """A profile of more bytes than are sent stays on its host."""
         host, _, _, path = self.profiled()

@@ -14,6 +14,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 
 import daemons
 import fleethost
+import turns
 
 setUpModule = fleethost.setUpModule
 
@@ -76,6 +77,7 @@ class Strangers(fleethost.Case):
                 fleethost.FLEET.hub.sql("ALTER FUNCTION fleet.hello_away RENAME TO hello")
             fleethost.FLEET.hub.sql(hello)
 
+    @turns.long
     def test_newer_archive(self):
         """An archive that is newer than the forwarder is told once, however often it is looked at."""
         host = self.host(forwarder=False)

@@ -18,6 +18,7 @@ import clocks
 import daemons
 import fleethost
 import sink
+import turns
 from daemons import Ring
 
 DAY = clocks.DAY
@@ -206,6 +207,7 @@ class WrongClocks(clocks.Shifted, fleethost.Case):
             self.assertGreater(ago(gap["found"]), 399 * DAY)
             self.assertLess(abs(ago(gap["found_corrected"])), DAY)
 
+    @turns.long
     def test_packets(self):
         """Packets of a host that is 400 days behind are kept with those of this month, and none is past the hub's retention."""
         self.keep_this_month()
@@ -220,6 +222,7 @@ class WrongClocks(clocks.Shifted, fleethost.Case):
         self.assertEqual(months, [[this_month()]])
         self.assertNotIn("The hub keeps nothing as old", host.said())
 
+    @turns.long
     def test_old_captures(self):
         """A capture that is really old, by the host's age clock, is past the hub's retention, however its stamp is wrong."""
         self.keep_this_month()
