@@ -99,7 +99,7 @@ class Failover(unittest.TestCase):
             w.start()
         self.progress(writers, 5)
         hub = self.c.hub
-        for name in ("shard1", "shard2", "hub"):
+        for name in ("shard1", "hub") if turns.BRIEF else ("shard1", "shard2", "hub"):
             victim = next(s for s in self.c.servers() if s.name == name)
             standby = self.c.standbys[name]
             if name.startswith("shard"):
@@ -115,7 +115,7 @@ class Failover(unittest.TestCase):
             w.stop()
         self.verify(hub, writers)
         for w in writers:
-            # Each saw the epochs of its shard and of the hub before and after.
+            # Each saw the epochs of the hub, and of its shard if that was killed, before and after.
             self.assertGreaterEqual(len(set(w.epochs)), 2, w.name)
             print(f"{w.name}: {w.acknowledged} captures, {w.failures} failures, {len(set(w.epochs))} epochs")
 

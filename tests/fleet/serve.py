@@ -475,7 +475,7 @@ class Routes(Case):
 
     def bodies(self, what, query=""):
         """Yield (the host's status, headers and body, the hub's) of WHAT of each capture and stream."""
-        for sent in HOSTS.values():
+        for sent in list(HOSTS.values())[: 1 if turns.BRIEF else None]:
             for number in sent.captures:
                 yield sent, number, f"/v1/captures/{sent.id(number)}/{what}{query}", f"/v1/captures/{number}/{what}{query}"
 
@@ -1030,12 +1030,12 @@ class Scarce(Case):
             status, headers, body = hub.ask(path)
             return status, {name: value for name, value in headers.items() if name != "Date"}, body
 
-        failed = 0
+        failed, most = 0, 3 if turns.BRIEF else 6
         for path in paths:
             before = memory.count()
             right = ask(path)
             self.assertEqual(right[0], 200, path)
-            for n in chosen(memory.count() - before, 6):
+            for n in chosen(memory.count() - before, most):
                 memory.fail(n)
                 answer = ask(path)
                 memory.fail(-1)
@@ -1043,7 +1043,7 @@ class Scarce(Case):
                     failed += 1
                     self.assertEqual((answer[0], answer[1]["Content-Type"]), (503, "application/problem+json"), (path, n, answer))
                     self.assertIn("memory", json.loads(answer[2])["detail"])
-        self.assertGreater(failed, 2 * len(paths))
+        self.assertGreater(failed, most // 3 * len(paths))
 
 
 class Ctl(Case):
