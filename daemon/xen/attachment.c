@@ -45,16 +45,15 @@ static enum fault shared_twice(const struct domain *domain, const struct mapping
 
 /*
  * Find and map the pages that KEYS name, within the limits of guest and host. Return FAULT_NONE or
- * the fault.
+ * the fault, with FAULT_MAP -errno in *ERROR.
  */
-static enum fault pages_take(struct attachment *attachment, struct keys *keys)
+static enum fault pages_take(struct attachment *attachment, struct keys *keys, int *error)
 {
 	struct domain *domain = attachment->domain;
 	struct host *host = domain->host;
 	enum fault fault;
-	int error;
 
-	fault = mapping_find(&attachment->mapping, host->xen, domain->domid, keys, PAGES_MAX - domain->pages);
+	fault = mapping_find(&attachment->mapping, host->xen, domain->domid, keys, PAGES_MAX - domain->pages, error);
 	if (fault)
 		return fault;
 	fault = shared_twice(domain, &attachment->mapping);
@@ -65,7 +64,7 @@ static enum fault pages_take(struct attachment *attachment, struct keys *keys)
 		return fault;
 	}
 	domain->pages += attachment->mapping.pages;
-	return mapping_map(&attachment->mapping, host->xen, domain->domid, &error);
+	return mapping_map(&attachment->mapping, host->xen, domain->domid, error);
 }
 
 static void pages_give(struct attachment *attachment)
@@ -86,7 +85,7 @@ enum fault attachment_attach(struct attachment *attachment, struct keys *keys, c
 
 	*sentence = "";
 	*condition = 0;
-	fault = pages_take(attachment, keys);
+	fault = pages_take(attachment, keys, condition);
 	if (fault) {
 		if (attachment->mapping.pages)
 			pages_give(attachment);

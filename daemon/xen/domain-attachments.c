@@ -2,6 +2,7 @@
  * The attachments of a domain: one for each stream that the domain publishes. This file creates,
  * attaches, polls and frees them.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,17 @@ static void attachment_taken(struct attachment *attachment, const struct keys *k
 	collector_at(domain->host->collector, &attachment->task, now);
 }
 
+/*
+ * Return whether a ring that was refused may be taken a moment later: the guest is about to fill it, or this host lacks memory
+ * or room for mappings. A guest has no part in the latter.
+ */
+static bool attachment_may_come(enum fault fault, int condition)
+{
+	if (fault == FAULT_MAP)
+		return condition == -ENOMEM || condition == -EAGAIN || condition == -ENOSPC;
+	return fault == FAULT_STORE || condition == RING_E_NOT_YET;
+}
+
 static void attachment_take(struct attachment *attachment, struct keys *keys, uint64_t now)
 {
 	struct domain *domain = attachment->domain;
@@ -190,7 +202,7 @@ static void attachment_take(struct attachment *attachment, struct keys *keys, ui
 	if (condition == RING_E_RENEWED) {
 		attachment->dirty = true;
 		domain_renew(domain, now);
-	} else if (condition == RING_E_NOT_YET && !domain->found_dead && ++attachment->tries < READY_TRIES) {
+	} else if (attachment_may_come(fault, condition) && !domain->found_dead && ++attachment->tries < READY_TRIES) {
 		collector_at(domain->host->collector, &attachment->task, now + READY_NS);
 	} else if (fault) {
 		domain_refuse(domain, attachment->number, fault, sentence);

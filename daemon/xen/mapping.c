@@ -11,12 +11,13 @@
 #include "value.h"
 #include "xen.h"
 
-/* Copy to PAGE the page that DOMID grants by the reference REF. Return FAULT_NONE or FAULT_MAP. */
-static enum fault page_copy(struct xen *xen, uint32_t domid, uint32_t ref, uint8_t *page)
+/* Copy to PAGE the page that DOMID grants by the reference REF. Return FAULT_NONE; or FAULT_MAP, with -errno in *ERROR. */
+static enum fault page_copy(struct xen *xen, uint32_t domid, uint32_t ref, uint8_t *page, int *error)
 {
 	const volatile uint8_t *bytes;
 
-	if (xen_map(xen, domid, &ref, 1, &bytes))
+	*error = xen_map(xen, domid, &ref, 1, &bytes);
+	if (*error)
 		return FAULT_MAP;
 	for (size_t i = 0; i < XEN_PAGE_BYTES; i++)
 		page[i] = bytes[i];
@@ -50,7 +51,8 @@ static bool refs_grow(struct mapping *mapping, size_t max, size_t *room)
 	return true;
 }
 
-static enum fault directory_read(struct mapping *mapping, struct xen *xen, uint32_t domid, uint32_t next, size_t max)
+static enum fault directory_read(struct mapping *mapping, struct xen *xen, uint32_t domid, uint32_t next, size_t max,
+				 int *error)
 {
 	size_t most = (max + DIRECTORY_REFS - 1) / DIRECTORY_REFS, n = 0, room;
 	uint32_t *seen = calloc(most, sizeof(*seen));
@@ -66,7 +68,7 @@ static enum fault directory_read(struct mapping *mapping, struct xen *xen, uint3
 		if (fault == FAULT_NONE && !refs_grow(mapping, max, &room))
 			fault = FAULT_STORE;
 		if (fault == FAULT_NONE)
-			fault = page_copy(xen, domid, next, page);
+			fault = page_copy(xen, domid, next, page, error);
 		if (fault == FAULT_NONE) {
 			seen[n++] = next;
 			fault = directory_page(page, mapping->refs, room, &mapping->pages, &next);
@@ -80,7 +82,8 @@ static enum fault directory_read(struct mapping *mapping, struct xen *xen, uint3
 	return fault;
 }
 
-enum fault mapping_find(struct mapping *mapping, struct xen *xen, uint32_t domid, struct keys *keys, size_t max)
+enum fault mapping_find(struct mapping *mapping, struct xen *xen, uint32_t domid, struct keys *keys, size_t max,
+			int *error)
 {
 	enum fault fault = FAULT_NONE;
 	uint32_t *scratch;
@@ -93,7 +96,7 @@ enum fault mapping_find(struct mapping *mapping, struct xen *xen, uint32_t domid
 		if (mapping->pages > max)
 			fault = FAULT_PAGES;
 	} else {
-		fault = directory_read(mapping, xen, domid, keys->directory, max);
+		fault = directory_read(mapping, xen, domid, keys->directory, max, error);
 	}
 	if (fault == FAULT_NONE) {
 		scratch = malloc(mapping->pages * sizeof(*scratch));

@@ -20,9 +20,10 @@ struct mapping {
  * Find the grant references that KEYS name, in the key itself or in directory pages, and store them
  * in MAPPING. MAX is the largest number of pages. Nothing stays mapped. Return FAULT_NONE,
  * FAULT_REFERENCE, FAULT_DUPLICATE (within the ring), FAULT_PAGES, FAULT_DIRECTORY, FAULT_EMPTY,
- * FAULT_MAP (of a directory page) or FAULT_STORE (no memory).
+ * FAULT_MAP (of a directory page, with -errno in *ERROR) or FAULT_STORE (no memory).
  */
-enum fault mapping_find(struct mapping *mapping, struct xen *xen, uint32_t domid, struct keys *keys, size_t max);
+enum fault mapping_find(struct mapping *mapping, struct xen *xen, uint32_t domid, struct keys *keys, size_t max,
+			int *error);
 /* Map the pages of MAPPING->refs. Return FAULT_NONE; or FAULT_MAP, with -errno in *ERROR. */
 enum fault mapping_map(struct mapping *mapping, struct xen *xen, uint32_t domid, int *error);
 /* Unmap the pages and free the references. Do nothing for a zeroed MAPPING. */

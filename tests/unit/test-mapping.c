@@ -59,7 +59,8 @@ static enum fault find(size_t max, size_t *n)
 {
 	struct keys keys = {.published = true, .directory = 8};
 	struct mapping mapping;
-	enum fault fault = mapping_find(&mapping, NULL, 5, &keys, max);
+	int error = 0;
+	enum fault fault = mapping_find(&mapping, NULL, 5, &keys, max, &error);
 
 	*n = mapping.pages;
 	CHECK_EQ_INT(mapped, 0);

@@ -229,6 +229,22 @@ class Restart(sim.Case):
         self.assertIn("goes: gone while mprofd was down", d.said())
         self.assertNotIn("stays: gone while mprofd was down", d.said())
 
+    def test_scarce_memory(self):
+        """When mprofd starts, dom0 has no memory to map a guest's pages, and soon has: the run goes on, and nothing is lost."""
+        d = self.daemons()
+        guest = self.guest(5, "stays")
+        ring = self.publish(guest, 40)
+        self.attached(d, "stays")
+        d.stop_collector()
+        guest.replace("scarce", "5\n")
+        d.start_collector()
+        d.wait(lambda: guest.mapped() == 4)
+        ring.add(30)
+        guest.die("crashed")
+        d.wait_ended("stays")
+        self.assertEqual((len(d.run_list("stays")), d.gaps("stays")), (1, []))
+        self.assertEqual(events_of(d.trace("stays")), ring.written)
+
     def test_suspended_meanwhile(self):
         """A suspended guest is the same after a restart, and after it resumes."""
         d = self.daemons()

@@ -248,7 +248,7 @@ class Guest(Talk):
         if os.path.exists(self.path("dom")):
             raise AssertionError(f"there is a domain {self.domid}: {self.state()}")
         with contextlib.suppress(FileNotFoundError):
-            for name in ("maps", "ports", "revoked", "slow"):
+            for name in ("maps", "ports", "revoked", "slow", "scarce"):
                 os.unlink(self.path(name))
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path("mem"))

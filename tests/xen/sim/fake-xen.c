@@ -167,6 +167,25 @@ static void mapping_hooks(unsigned domid)
 	unlink(paused);
 }
 
+/* Return whether dom0 has no memory for a mapping: the simulation's file has the number of those that fail so. */
+static bool memory_lacks(unsigned domid)
+{
+	unsigned left = 0;
+	char path[512];
+	FILE *f;
+
+	sim_path(path, sizeof(path), "scarce.%u", domid);
+	f = fopen(path, "r+e");
+	if (!f)
+		return false;
+	if (fscanf(f, "%u", &left) == 1 && left) {
+		rewind(f);
+		fprintf(f, "%u\n", left - 1);
+	}
+	fclose(f);
+	return left;
+}
+
 static void *mapping_refused(struct sim_maps *maps, struct mapping *mapping)
 {
 	free(mapping);
@@ -186,6 +205,10 @@ void *xengnttab_map_domain_grant_refs(xengnttab_handle *xgt, uint32_t count, uin
 
 	if (!sim_domain(domid, &domain)) {
 		errno = EINVAL;
+		return NULL;
+	}
+	if (memory_lacks(domid)) {
+		errno = ENOMEM;
 		return NULL;
 	}
 	maps = maps_of(domid);
