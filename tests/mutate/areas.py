@@ -1,7 +1,7 @@
 """The areas of the C code, and the tests of each.
 
 FILES are patterns of paths; a pattern with ! in front excludes files. TESTS are names of meson
-tests in the suites unit, fuzz, quick and integration; NAME=VALUE behind a name sets an environment
+tests in the suites unit, fuzz, quick, integration and integration-long; NAME=VALUE behind a name sets an environment
 variable. The tests run in the order of their times on the unchanged code, and a test that fails
 there is skipped.
 """
