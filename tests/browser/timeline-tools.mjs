@@ -41,9 +41,12 @@ export async function settled(page) {
 /** Return the shown primitives, those of KINDS if any are given. */
 export async function drawn(page, ...kinds) {
 	await settled(page);
-	const all = await page.evaluate(() => document.getElementById("page").timeline.painted);
+	/* The page chooses: to hand over a primitive costs more than to paint it. */
+	return page.evaluate((wanted) => {
+		const {painted} = document.getElementById("page").timeline;
 
-	return kinds.length ? all.filter((it) => kinds.includes(it.kind)) : all;
+		return wanted.length ? painted.filter((it) => wanted.includes(it.kind)) : painted;
+	}, kinds);
 }
 
 /** Return the window: {from, to, focus, start, end, width, height}, times as BigInt. */
