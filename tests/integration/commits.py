@@ -11,6 +11,7 @@ import time
 
 import daemons
 from daemons import LAZY, Ring, events_of
+from turns import BRIEF
 
 RING = 1 << 20
 
@@ -161,7 +162,7 @@ class Commits(daemons.Case):
         for reader in readers:
             reader.start()
         try:
-            for _ in range(40):
+            for _ in range(8 if BRIEF else 40):
                 self.write(d, ring, 1000)
         finally:
             over.set()

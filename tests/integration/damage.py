@@ -27,9 +27,10 @@ sys.path += [ARCHIVES, TRACES]
 import make
 import sink
 from frames import unzstd
+from turns import BRIEF
 from unpack import extract
 
-FLIPS = int(os.environ.get("MPROF_FLIPS", "6" if os.environ.get("MPROF_BRIEF") else "40"))
+FLIPS = int(os.environ.get("MPROF_FLIPS", "6" if BRIEF else "40"))
 TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
 # Cells to flip: the file, the table, its key, and the columns.
 ROWS = {
@@ -313,7 +314,8 @@ class Damage(daemons.Case):
                 )
             ]
         self.assertTrue(rows)
-        for column, bit in (("first_timestamp", 1 << 35), ("flags", 1), ("flags", 2), ("flags", 4), ("packet_bytes", 1 << 7)):
+        flips = [("first_timestamp", 1 << 35), ("flags", 1), ("flags", 2), ("flags", 4), ("packet_bytes", 1 << 7)]
+        for column, bit in flips[::4] if BRIEF else flips:
             for row in rows:
                 flip = f"UPDATE chunks SET {column} = ({column} | {bit}) - ({column} & {bit}) WHERE id = {row}"
                 self.damage(d, flip)

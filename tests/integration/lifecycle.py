@@ -10,6 +10,7 @@ import time
 
 import daemons
 from daemons import Ring, events_of, image, judge, rooms, small_ring
+from turns import long
 
 SMALL = [(1000 + i, i) for i in range(10)]
 
@@ -70,6 +71,7 @@ class Found(daemons.Case):
         d.wait(lambda: len(events_of(d.trace(name))) == 40)
         self.assertEqual(events_of(d.trace(name)), [(1000 + i, i) for i in range(40)])
 
+    @long
     def test_copied_slowly(self):
         self.copy_slowly(self.daemons(), "slow", 100, 0.02)
 
@@ -231,6 +233,7 @@ class Renewed(daemons.Case):
         self.check(d, "cut", ring.written, new)
         self.check_loss(d, "cut")
 
+    @long
     def test_grown(self):
         d, ring = self.begin("grown")
         ring.file.truncate(1 << 20)
@@ -298,6 +301,7 @@ class Renewed(daemons.Case):
         self.assertEqual(events_of(d.trace("gone")), new.written)
         self.assertEqual(events_of(d.trace("gone", f"?run={listed[0]['run']}")), ring.written)
 
+    @long
     def test_replaced_again_and_again(self):
         """The file is replaced faster than the collector polls: the last ring is found, no two are
         mixed, and nothing accumulates."""
@@ -317,6 +321,7 @@ class Renewed(daemons.Case):
 class Writers(daemons.Case):
     """Which processes are writers, and when the last one is gone."""
 
+    @long
     def test_mapping_counts(self):
         """A writer that holds only its mapping is a writer, also after another process has opened
         the file for writing and closed it."""
@@ -346,6 +351,7 @@ class Writers(daemons.Case):
         said = judge("dead", "truth.ctf", d.trace("dead"), d.packets("dead"), "--ended", "--open", *unfinished)
         self.assertEqual(said["at_end"], 0)
 
+    @long
     def test_gone_before_the_scan(self):
         os.makedirs("rings")
         self.write("writer-legacy", *"--ring rings/was.ctf --truth truth.ctf --events 5000 --size 16384".split())
@@ -374,6 +380,7 @@ class Writers(daemons.Case):
         self.assertEqual([run["run"] for run in d.run_list("on")], [listed[0]["run"]])
         self.assertEqual(d.domain("on")["streams"][0]["lost_packets"], 0)
 
+    @long
     def test_writes_on_by_another_name(self):
         """No event tells of this close: the poll that finds new events checks by itself whether a
         writer is left."""

@@ -15,6 +15,7 @@ import time
 import daemons
 import schemas
 from daemons import program
+from turns import long
 
 PROGRAMS = os.path.join(daemons.BUILD, "tests/integration/run")
 TARGET = os.path.join(PROGRAMS, "run-target")
@@ -215,6 +216,7 @@ class Hangs(Case):
         self.assertEqual(len(os.listdir("rings")), 1)
         self.assertNotIn("never resolved", self.ctl("threads", "rings"))
 
+    @long
     def test_holder_ended(self):
         process = self.hang("holder-ends", 1, 0)
         text, answer = self.why(process.pid)
@@ -227,6 +229,7 @@ class Hangs(Case):
         self.assertEqual((first["cause"], first["verdict"], first["holder"]["ended_ns"]), ("holder-ended", "holder-ended", None))
         self.check_unharmed(process, "S")
 
+    @long
     def test_waits_for_itself(self):
         process = self.hang("waits-for-itself", 1, 0)
         self.assertRegex(self.why(process.pid)[0], r'deadlock: \d+ \(Task, "[^"]*"\) waits for itself: it holds \d+ \(Mutex, "queue_lock"\) already')
@@ -248,6 +251,7 @@ class Hangs(Case):
         )
         self.assertEqual(cause, "holder-ended")
 
+    @long
     def test_left_by_fork_alive(self):
         """The holder is a thread of the parent process, which goes on: the parent waits to write the number of its child."""
         end, full = os.pipe()
@@ -302,6 +306,7 @@ class Hangs(Case):
         self.assertRegex(text, r'waits on -\d+ \(Wait, "pthread_join in program_library_locks\(\) at stacks\.c:\d+"\)\n')
         self.assertIn("deadlock: each thread of this cycle waits for the next", text)
 
+    @long
     def test_moves(self):
         """A shell that waits for one child after the other moves."""
         process = self.start("sh", "-c", "while :; do sleep 0.01; done")
@@ -493,6 +498,7 @@ class Links(Case):
         with open(f"{name}/kept", encoding="utf-8") as f:
             self.assertEqual(f.read(), "kept")
 
+    @long
     def test_another_directory(self):
         """While mprof-run looks, another one takes the place of its directory, with links."""
         process = self.sleeper()
@@ -522,6 +528,7 @@ class Links(Case):
         self.assertEqual(os.stat(f"rings/sleep.{process.pid}/look").st_ino, earlier)
         self.assertEqual(os.listdir(f"rings/.sleep.{process.pid}"), [])
 
+    @long
     def test_two_looks(self):
         """Two looks at one process at once: one says that the other is there, which is complete."""
         process = self.sleeper()
@@ -634,6 +641,7 @@ class Errors(Case):
         (directory,) = glob.glob(f"rings/*.{process.pid}")
         self.assertEqual(os.listdir(directory), ["look"])
 
+    @long
     def test_ends_meanwhile(self):
         process = self.hang("deadlock", 2, 1)
         looking = self.held(process.pid)

@@ -13,11 +13,12 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../launcher"))
+from turns import long  # noqa: E402
+
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 HERE = os.path.join(ROOT, "tests/integration/lwt-overlay")
 COMMAND = os.path.join(ROOT, "client/recorder/ports/mirage/lwt/mprof-mirage-lwt")
-# With MPROF_BRIEF, of the calls at which a run is stopped only each fourth.
-STEP = 4 if os.environ.get("MPROF_BRIEF") else 1
 # Debian's source packages: release, version, and the checksum of the archive.
 SOURCES = {
     "12": ("5.6.1", "eb49470d2e18492f2502f69012066001f8a5384d4ca0a75000a8a8659f8a67a0"),
@@ -118,6 +119,7 @@ class Overlay(Workspace):
         self.assertEqual(tree("lwt"), before)
         self.assertIn("there is nothing to undo", overlay("--undo", "lwt", code=1))
 
+    @long
     def test_located(self):
         """If lwt_ppx gives file and line, as for Lwt 6, they are the labels of the threads."""
         self.workspace()
@@ -163,6 +165,7 @@ class Overlay(Workspace):
         self.assertIn("usage: mprof-mirage-lwt", overlay(code=2))
         self.assertIn("usage: mprof-mirage-lwt", overlay("--help"))
 
+    @long
     def test_package(self):
         """The command of the opam package lays the same overlay, wherever the switch is, also by a symbolic link."""
         self.workspace()
@@ -193,6 +196,7 @@ class Overlay(Workspace):
         overlay("--undo", "lwt")
         self.assertEqual(tree("lwt"), before)
 
+    @long
     def test_stopped(self):
         """Wherever a run is stopped, at each of its calls of mv and rm, --undo restores the tree."""
         self.workspace()
@@ -218,7 +222,7 @@ class Overlay(Workspace):
             else:
                 self.assertIn("nothing to undo", overlay("--undo", "lwt", code=1))
             self.assertEqual(tree("lwt"), before)
-            limit += STEP
+            limit += 1
         self.assertGreater(limit, 20)
         limit = 0
         while stopped(limit, "--undo", "lwt"):
@@ -228,13 +232,14 @@ class Overlay(Workspace):
                 overlay("--undo", "lwt", code=1)
             self.assertEqual(tree("lwt"), before)
             overlay("lwt")
-            limit += 3 * STEP
+            limit += 3
         self.assertEqual(tree("lwt"), before)
 
 
 class Sources(Workspace):
     """Over the source packages of Debian's releases, as far as the mirror of this machine has them."""
 
+    @long
     def test_sources(self):
         mirror = subprocess.run(["sh", f"{ROOT}/tests/fresh/root", "mirror", "debian"], capture_output=True, text=True, check=False).stdout.strip()
         if not mirror:

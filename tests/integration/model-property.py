@@ -1,5 +1,5 @@
 """Compare decoder and model with a slow model, over random traces: model-property.py MODEL-DUMP [N
-[FIRST]]
+[FIRST]]. N is 160, or 24 with MPROF_BRIEF.
 
 A recorder could write half of the traces; the others contradict themselves in every known way. The
 slow model uses lists and quadratic time, and follows the rules of docs/viewer-differences.md and of
@@ -11,6 +11,7 @@ import sys
 sys.path.pop(0)  # the scripts beside this one are no modules, though one may have a module's name
 
 import json
+import os
 import random
 import struct
 import subprocess
@@ -421,7 +422,7 @@ def check(seed, model_dump):
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 160
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 24 if os.environ.get("MPROF_BRIEF") else 160
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     failed = [seed for seed in range(first, first + count) if not check(seed, sys.argv[1])]
     print(f"{count} traces, {len(failed)} failed")

@@ -8,6 +8,7 @@ import time
 
 import daemons
 from daemons import Ring, events_of, judge, small_ring
+from turns import long
 
 CLOCK_REALTIME_COARSE = 5  # gives files their times, up to a tick behind; Python has no name for it
 # A kill before a range was written: the capture's list has no range, either.
@@ -55,6 +56,7 @@ class Restarted(daemons.Case):
     def test_slow_guest_and_sigterm(self):
         self.assertEqual(self.restarts(False, 50_000, 1 << 20, 0), [])
 
+    @long
     def test_slow_guest_and_sigkill(self):
         self.assertEqual(self.restarts(True, 50_000, 1 << 20, 0), [])
 
@@ -63,6 +65,7 @@ class Restarted(daemons.Case):
         self.assertGreaterEqual(len([gap for gap in gaps if gap["reason"] == "restart"]), 3, gaps)
         self.assertEqual({gap["kind"] for gap in gaps}, {"lost"})
 
+    @long
     def test_fast_guest_and_sigterm(self):
         self.fast(False)
 
@@ -210,6 +213,7 @@ class Down(daemons.Case):
             db.execute("ROLLBACK")
         self.assertEqual(d.query("SELECT count(*) FROM chunks"), [(0,)])
 
+    @long
     def test_before_first_commit_twice(self):
         """The ring goes on: what is lost is one gap at the beginning, and no event comes twice."""
         d = self.daemons()
@@ -227,6 +231,7 @@ class Down(daemons.Case):
             self.assertEqual(gap["packets"], gap["next_sequence"])
             self.assertEqual(len(d.run_list("guest")), 1)
 
+    @long
     def test_before_first_commit_removed(self):
         """The ring is gone: its run has no packet, and says that it lost some."""
         d = self.daemons()
@@ -308,6 +313,7 @@ class Down(daemons.Case):
     def test_removed_after_sigkill(self):
         self.removed(True)
 
+    @long
     def test_removed_after_sigterm(self):
         self.removed(False)
 
@@ -423,6 +429,7 @@ class Ending(daemons.Case):
         self.check(d, 2)
         self.assertEqual(events_of(d.trace("guest")), ring.written)
 
+    @long
     def test_before_the_range_of_a_second_end(self):
         """A kill cost the second end its range. The first end is complete, and the file's time is as
         old as that of a file written through a mapping."""

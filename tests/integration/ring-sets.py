@@ -11,6 +11,7 @@ import unittest
 
 import daemons
 from daemons import Ring, events_of, image, judge, program, rooms, small_ring
+from turns import long
 
 RINGS_MAX = 64
 
@@ -110,6 +111,7 @@ class Runs(Case):
         self.assertEqual(events_of(taken), goes.written)
         self.assertEqual(len(self.d.run_list("web")), 1)
 
+    @long
     def test_closed_by_other_names(self):
         """The writers have opened the rings by names that are not in the directory: no event tells of their death."""
         self.d = self.daemons()
@@ -245,6 +247,7 @@ class Writers(Case):
             events += judge(name, f"truth.{name}", stream, pages, "--ended")["events"]
         return said["events"], events, gaps
 
+    @long
     def test_ten_writers(self):
         """Each event is archived, or in a declared gap."""
         written, archived, gaps = self.check(10, "--events", 40000, "--rate", 400000, "--size", 65536)
@@ -256,6 +259,7 @@ class Writers(Case):
         written, archived, gaps = self.check(10, "--events", 100000, "--size", 8192)
         self.assertTrue(archived >= written or gaps, (written, archived))
 
+    @long
     def test_large_rings(self):
         """Nothing is lost in rings that have room for all."""
         written, archived, gaps = self.check(16, "--events", 3000, "--size", 1 << 20)

@@ -8,6 +8,7 @@ import time
 
 import sim
 from daemons import events_of
+from turns import long
 
 
 # Only a crash is kept, and nothing waits for the reader of captures (ends.py has what does).
@@ -42,6 +43,7 @@ class Streams(Edges):
             self.assertEqual(events_of(d.trace("again", f"?run={run}&stream=1")), other.written)
         d.check_integrity()
 
+    @long
     def test_withdrawn_together(self):
         """Rings that a guest withdraws in one transaction, while others stay, are captured together: the daemon, which is stopped
         until the store has told of all of them, sees their events together."""
@@ -88,6 +90,7 @@ class Streams(Edges):
         guest.publish(rings[65], stream=65)
         d.wait(lambda: guest.mapped() == 4 * 64)
 
+    @long
     def test_room_again(self):
         """A ring that was refused because the guest had 64 is attached when another one goes,
         without a new write to its keys. It does not matter when its keys were written: before the
@@ -144,6 +147,7 @@ class Streams(Edges):
         self.assertEqual(d.metric('mprofd_xenstore_refused_total{reason="ring"}'), 0)
         self.assertNotIn("withdrawn", d.said())
 
+    @long
     def test_refused_once(self):
         """The daemon does not retry a refused ring, and takes a ring that is published right
         afterwards."""
@@ -157,6 +161,7 @@ class Streams(Edges):
         self.publish(guest)
         self.attached(d, "wrong")
 
+    @long
     def test_large_and_wrong(self):
         """A guest whose large pages are no ring cannot have them mapped all the time."""
         d = self.daemons()
@@ -206,6 +211,7 @@ class Suspended(Edges):
         d.wait(lambda: d.domain(guest.name)["state"] == "suspended")
         d.wait(lambda: not guest.mapped())
 
+    @long
     def test_the_same_ring_published_again(self):
         """Keys written again mean a new ring, even if the old one seems to go on."""
         d = self.daemons()
@@ -314,6 +320,7 @@ class Helper(Edges):
         d.wait(lambda: self.kinds(d, "withdrawn") == ["crash", "ended"])
         self.assertEqual((self.silences(d), d.said().count("answers again")), (1, 1))
 
+    @long
     def test_silent_while_suspended(self):
         """A guest that was suspended before the helper became silent, and after: it was suspended once, and captured once."""
         d = self.daemons()
@@ -359,6 +366,7 @@ class Helper(Edges):
         self.assertEqual(len(d.wait_ended("awoke")), 1)
         self.assertEqual(events_of(d.trace("awoke")), ring.written)
 
+    @long
     def test_destroyed_after_soft_reset(self):
         """A guest resets softly, is captured, and is destroyed without having gone on, perhaps while the helper is silent. That is one end, with the
         reason of the reset."""
@@ -393,6 +401,7 @@ class Helper(Edges):
             other.forget()
         d.check_integrity()
 
+    @long
     def test_withdrawn_without_helper(self):
         """Keys are withdrawn after the helper has ended, or it ends before it can answer for the domain: each ring is captured once as ended, and the
         guest can publish another one."""
@@ -424,6 +433,7 @@ class Helper(Edges):
             self.assertEqual(events_of(d.trace(one.name, f"?run={run}")), again.written)
         d.check_integrity()
 
+    @long
     def test_answer_waits(self):
         """A helper that has answered a collector which had no time to read that is not silent."""
         d = self.daemons()
@@ -446,6 +456,7 @@ class Helper(Edges):
         d.wait(lambda: self.kinds(d, "crashed") == ["crash"])
         self.assertEqual(self.silences(d), 0)
 
+    @long
     def test_late(self):
         """A helper that answers late, as in a busy dom0, tells of a guest that was dead when mprofd found it: no run begins meanwhile."""
         d = self.daemons(ONLY_CRASHES)
@@ -469,6 +480,7 @@ class Helper(Edges):
             return
         self.skipTest("this machine is too busy for a helper that is late and not gone")
 
+    @long
     def test_no_time_to_answer(self):
         """A helper that had no time to answer, though a test's clock says so, does not count as gone."""
         d = self.daemons()
@@ -554,6 +566,7 @@ class Preserved(Edges):
             d.stop_collector()
             d.start_collector()
 
+    @long
     def test_orderly_ends_not_wanted(self):
         """Guests end while they are watched: only a possible crash is captured."""
         d = self.daemons(ONLY_CRASHES)

@@ -24,6 +24,7 @@ import unittest
 
 import sim
 from sim import BUILD, PAGE, WIRE
+from turns import long
 
 import ocaml_library  # sim adds its folder to the path
 
@@ -255,6 +256,7 @@ class Run(Case):
         self.assertEqual(len(refs), 2048)
         self.assertEqual(refs, list(range(refs[0], refs[0] + 2048)))
 
+    @long
     def test_small_rings_have_values(self):
         guest = self.linux()
         _, rings = self.hang(guest, ring="5000")  # two pages
@@ -326,6 +328,7 @@ class Run(Case):
             self.assertEqual(len(got), events.count(domain), domain)
         d.wait(lambda: not self.held(guest))
 
+    @long
     def test_ocaml_without_room(self):
         """Without room for the rings of a process, or of its domains, its file of runtime events goes with it nevertheless."""
         for taken in (64, 44):
@@ -421,6 +424,7 @@ class Run(Case):
         self.published(guest, process.pid, 16, "objects", "counters", "thread-12", "thread-49")
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 0)
 
+    @long
     def test_the_next_process_gets_less(self):
         """The first processes get 16 of 64 streams each, the next ones half of the rest, and the last ones none."""
         guest = self.linux()
@@ -436,6 +440,7 @@ class Run(Case):
         self.assertFalse([keys for keys in self.keys(guest).values() if keys.get("name", "").partition(" ")[0].endswith(f".{third.pid}")])
         process.kill()
 
+    @long
     def test_the_keeper_is_late(self):
         """A thread does not wait for ever, and the rings that come too late are freed."""
         guest = self.linux()
@@ -457,6 +462,7 @@ class Run(Case):
         rings = self.streams(guest, process.pid, ["objects", "counters", "thread-01", "thread-03"])
         sim.launcher.wait(lambda: len(self.held(guest)) == len(rings), why=lambda: f"{self.held(guest)} are held, and not only {rings}")
 
+    @long
     def test_numbers_go_round(self):
         guest = self.linux()
         self.store.toolstack.write(f"{guest.home}/data/mprof/stream-next", "1022")
@@ -500,6 +506,7 @@ class Run(Case):
         self.limit(2565)
         self.hang(guest, "thread-49", ring="8M")  # by one shared ring
 
+    @long
     def test_one_ring_for_all(self):
         """If the limit leaves one ring, all threads share it."""
         guest = self.linux()
@@ -577,6 +584,7 @@ class Embedded(Case):
         self.assertEqual(process.stdout.read(), os.strerror(errno.ENOSYS) + "\n")
         self.assertEqual(process.wait(timeout=sim.daemons.HANGS), 1)
 
+    @long
     def test_withdrawal_is_refused(self):
         """XenStore refuses to remove the keys: the rings stay until it does, or until the process ends."""
         for refuse, left in ((3, False), (1 << 30, True)):
@@ -686,6 +694,7 @@ class Port(Case):
         self.assertEqual(process.stdout.readline(), "ready 0\n")
         self.assertGreater(guest.port(port)["kicks"], before + 4)
 
+    @long
     def test_again(self):
         """A program withdraws its ring, and makes another one."""
         d = self.daemons()
@@ -707,6 +716,7 @@ class Port(Case):
         d.wait_captures("linux", 2)
         self.assertIn('"again"', self.dump(d.trace("linux", f"?stream={second}")))
 
+    @long
     def test_killed(self):
         """The ring of a killed program goes when another program begins, and its last events are captured."""
         d = self.daemons()
@@ -723,6 +733,7 @@ class Port(Case):
         (capture,) = d.wait_captures("linux")
         self.assertEqual(self.orders(d, capture, stream), list(range(1, 20001)))
 
+    @long
     def test_refused(self):
         """One sentence says what is missing."""
         guest = self.linux()

@@ -9,6 +9,7 @@ import unittest.mock
 
 import sim
 from daemons import events_of, judge
+from turns import forms, long
 
 
 class Restart(sim.Case):
@@ -88,6 +89,7 @@ class Restart(sim.Case):
         self.assertIn("restart", {gap["reason"] for gap in gaps})
         self.assertGreater(sum(gap["packets"] for gap in gaps), 4)
 
+    @long
     def test_streams(self):
         """Each of several rings goes on at its position."""
         d = self.daemons()
@@ -102,6 +104,7 @@ class Restart(sim.Case):
             query = f"&stream={k}"
             judge(f"two.{k}", truth, d.trace("two", f"?stream={k}"), d.packets("two", query), "--ended", "--begin", "0")
 
+    @long
     def test_many(self):
         """All guests are mapped again, and each run goes on."""
         guests = []
@@ -204,6 +207,7 @@ class Restart(sim.Case):
         found = [[(gap["reason"], gap["at_least"]) for gap in d.gaps("half", f"&stream={k}")] for k in (0, 1, 2)]
         self.assertEqual(found, [[], [("restart", True)], []])
 
+    @long
     def test_slow_store(self):
         """A store that answers after more time than the collector waits for its guests, which no test's clock can shorten, since it stands in
         the start: the runs of guests that exist go on, and the run of one that is gone has ended."""
@@ -301,6 +305,8 @@ class StoreGone(sim.Case):
 class StoreGoneOCaml(StoreGone):
     STORE = "oxenstored"
 
+
+forms(StoreGone, StoreGoneOCaml)
 
 if __name__ == "__main__":
     sim.main()

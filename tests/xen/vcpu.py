@@ -10,6 +10,7 @@ import time
 
 import sim
 from daemons import QUIET, events_of, program
+from turns import long
 
 ON = QUIET + "[xen]\nvcpu-interval = 5ms\n[policy]\nvcpu = yes\n"
 NUMBER = 1024  # of the first stream vcpu of a run
@@ -146,6 +147,7 @@ class States(Vcpu):
         rows = self.rows(d, f"/v1/domains/{name}/trace?stream={NUMBER}")
         return {row["counter"]: int(row["value"]) for row in rows if row["event"] == "counter"}
 
+    @long
     def test_counters(self):
         d = self.daemons(ON)
         guest = self.guest(5, "web")
@@ -253,6 +255,7 @@ class Hostile(Vcpu):
         names = {row["name"] for row in rows if row["event"] == "duration" and row["thread"] == THREAD - 1}
         self.assertEqual(names, {"not running"})
 
+    @long
     def test_fast(self):
         """A cpu_time that grows faster than time is no more than the whole interval."""
         d = self.daemons(ON)
@@ -322,6 +325,7 @@ class Ends(Vcpu):
         self.assertTrue(max(ends) > at + AHEAD - 2 * sim.SECOND or late > 1, (max(ends), at, late))
         self.assertEqual(d.gaps("web", f"&stream={NUMBER}"), [])
 
+    @long
     def test_reused(self):
         """Another domain of the same number has a run and a stream of its own."""
         d = self.daemons(ON)
@@ -379,6 +383,7 @@ class Ends(Vcpu):
         self.lasting(d, "web", 0, "running", number=NUMBER + 1)
         self.assertLess(self.durations(d, "web", NUMBER + 1)[0][3], time.monotonic_ns() + AHEAD - 900 * sim.SECOND)
 
+    @long
     def test_withdrawn(self):
         """When a ring goes away whose guest's clock went back once, the stream goes on."""
         d = self.daemons(ON)
@@ -417,6 +422,7 @@ class Ends(Vcpu):
         d.wait_ended("web")
         self.assertEqual({s["stream"] for s in d.wait(lambda: d.captures("web"))[0]["streams"]}, {0, NUMBER})
 
+    @long
     def test_slots(self):
         """More guests one after the other than there are slots, and at most 64 at a time."""
         d = self.daemons(ON)
