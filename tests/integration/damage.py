@@ -316,7 +316,7 @@ class Damage(daemons.Case):
         self.assertTrue(rows)
         flips = [("first_timestamp", 1 << 35), ("flags", 1), ("flags", 2), ("flags", 4), ("packet_bytes", 1 << 7)]
         for column, bit in flips[::4] if BRIEF else flips:
-            for row in rows:
+            for row in rows[::3] if BRIEF else rows:
                 flip = f"UPDATE chunks SET {column} = ({column} | {bit}) - ({column} & {bit}) WHERE id = {row}"
                 self.damage(d, flip)
                 self.restart_reader(d)

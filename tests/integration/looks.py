@@ -428,6 +428,7 @@ class Harm(Case):
         self.assertEqual(process.stdout.readline(), "done\n")
         self.assertEqual(process.wait(), 0)
 
+    @long
     def test_python(self):
         """A healthy program of Python, whose threads wait for a lock of the interpreter: no cause, and it goes on."""
         process = self.crowd()

@@ -101,6 +101,7 @@ class Workspace(unittest.TestCase):
 
 
 class Overlay(Workspace):
+    @long
     def test_installed(self):
         """Over the installed modules: laid, laid twice, built, restored with each byte, mode and time."""
         self.workspace()

@@ -369,6 +369,7 @@ class Read(Case):
                 self.assertEqual(several.read().replace("rings/web/t0", "rings/web"), text, to)
         self.assertEqual(run("dump", "out.ctf"), run("dump", "files.ctf"))
 
+    @long
     def test_names_that_are_no_files(self):
         """Several names are files and directories of rings, and nothing else."""
         os.makedirs("rings/web")

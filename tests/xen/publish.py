@@ -417,6 +417,7 @@ class Run(Case):
 
         d.wait(kicked)
 
+    @long
     def test_many_threads(self):
         """A process has at most 16 streams; further threads share rings."""
         guest = self.linux()
@@ -536,6 +537,7 @@ class Run(Case):
 class RunOCaml(Case):
     STORE = "oxenstored"
 
+    @long
     def test_keys(self):
         d = self.daemons()
         guest = self.linux()
@@ -657,6 +659,7 @@ class Port(Case):
         self.assertNotIn('"nowhere"', said)
         return [int(value) for value in re.findall(r'counter .*value=(\d+) .*"orders"', said)]
 
+    @long
     def test_shared(self):
         """The ring is published, kicked and withdrawn at exit, and the capture has all events; in native code and in bytecode."""
         d = self.daemons()
@@ -677,6 +680,7 @@ class Port(Case):
                 self.assertEqual(capture["kind"], "ended")
                 self.assertEqual(self.orders(d, capture, stream), list(range(1, 20001)))
 
+    @long
     def test_kicks(self):
         """Each packet that is finished is a kick."""
         d = self.daemons()

@@ -265,6 +265,7 @@ class Hostile(Vcpu):
         ran = max(int(row["value"]) for row in rows if row.get("counter") == "vcpu running ns")
         self.assertLess(ran, 600 * sim.SECOND)
 
+    @long
     def test_many(self):
         """At most 128 vCPUs are recorded, and the others are counted."""
         d = self.daemons(ON)
@@ -290,6 +291,7 @@ class Hostile(Vcpu):
         self.assertEqual(d.said().count("vCPUs cannot be recorded"), 1)
         self.assertEqual([s["stream"] for s in self.attached(d, "none")["streams"]], [0])
 
+    @long
     def test_name_is_taken(self):
         """A guest that calls a stream vcpu has another number."""
         d = self.daemons(ON)
