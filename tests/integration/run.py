@@ -23,6 +23,7 @@ import unittest
 import daemons
 import schemas
 from daemons import program
+from turns import long
 
 TARGET = os.path.join(daemons.BUILD, "tests/integration/run/run-target")
 REPORTS = os.path.join(daemons.BUILD, "tests/integration/run/run-reports")
@@ -875,6 +876,7 @@ class Answers(Case):
         process.kill()
         process.stdin.close()
 
+    @long
     def test_crowd(self):
         """Each of many threads has its turn."""
         process, directory = self.hang("bare-crowd", "pthread_join", 1)
