@@ -129,8 +129,8 @@ class Zsh(Shell, completion.Case):
         """The completion system recognizes the files."""
         for program in PROGRAMS:
             shutil.copy(self.script(program), f"{self.work.name}/_{program}")
-            script = f'fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -d dump; print -r -- "${{_comps[{program}]}}"'
-            self.assertEqual(self.run_shell("zsh", "-f", "-c", script), [f"_{program}"])
+        script = 'fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -d dump; for program; do print -r -- "${_comps[$program]}"; done'
+        self.assertEqual(self.run_shell("zsh", "-f", "-c", script, "zsh", *PROGRAMS), [f"_{program}" for program in PROGRAMS])
 
 
 @unittest.skipUnless(shutil.which("fish"), "no fish here")
