@@ -179,8 +179,12 @@ static int set_up(sqlite3 *db, const char *path, const char *const *const *migra
 	int persist = 1, r;
 
 	sqlite3_busy_timeout(db, BUSY_MS);
-	if (lost)
+	if (lost) {
 		*lost = wal_loss(db, path);
+		/* Begin the log anew: a process that is killed before it has written over all of them leaves some, which were counted again. */
+		if (*lost)
+			sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	}
 	r = database_run(db, "PRAGMA page_size = " TEXT(DATABASE_PAGE_BYTES) ";"
 									     "PRAGMA auto_vacuum = INCREMENTAL;"
 									     "PRAGMA journal_mode = WAL;"

@@ -52,8 +52,8 @@ static bool left_look(struct left *l)
 	return CHECK(l->n_ends > 6);
 }
 
-/* Copy the files of F while its writer has them open. */
-static bool left_make(struct left *l, const struct fixture *f)
+/* Copy the files of the archive in STATE while its writer has them open. */
+static bool left_copy(struct left *l, const char *state)
 {
 	char from[128], directory[96];
 
@@ -64,11 +64,16 @@ static bool left_make(struct left *l, const struct fixture *f)
 	CHECK(mkdir(directory, 0750) == 0);
 	snprintf(l->database, sizeof(l->database), "%s/trace.db", directory);
 	snprintf(l->log, sizeof(l->log), "%s/trace.db-wal", directory);
-	snprintf(from, sizeof(from), "%s/archive/trace.db", f->state);
+	snprintf(from, sizeof(from), "%s/archive/trace.db", state);
 	if (!copy_file(from, l->database))
 		return false;
-	snprintf(from, sizeof(from), "%s/archive/trace.db-wal", f->state);
-	return copy_file(from, l->log) && left_look(l);
+	snprintf(from, sizeof(from), "%s/archive/trace.db-wal", state);
+	return copy_file(from, l->log);
+}
+
+static bool left_make(struct left *l, const struct fixture *f)
+{
+	return left_copy(l, f->state) && left_look(l);
 }
 
 static void left_remove(struct left *l)
@@ -261,10 +266,39 @@ static void test_former_life(void)
 	fixture_deinit(&f);
 }
 
+/* A process that has told the loss is killed, after one commit that does not reach as far as what was lost: it is not told again. */
+static void test_killed_again(void)
+{
+	const struct archive_options options = {.wal_limit_bytes = 64u << 20, .level = 0};
+	struct archive_writer *w = NULL;
+	struct fixture f;
+	struct left l, again = {0};
+	char sentence[256];
+
+	if (!written(&f))
+		return;
+	if (left_make(&l, &f)) {
+		damage_page(&l);
+		if (CHECK_EQ_INT(archive_writer_open(&w, l.state, &options, sentence, sizeof(sentence)), 0)) {
+			CHECK_EQ_UINT(archive_writer_store(w)->lost_commits, all_but_two(&l));
+			CHECK_EQ_INT(
+				sqlite3_exec(archive_writer_store(w)->db, "CREATE TABLE small (a)", NULL, NULL, NULL),
+				SQLITE_OK);
+			if (left_copy(&again, l.state))
+				CHECK_EQ_UINT(left_lost(&again), 0);
+			left_remove(&again);
+		}
+		archive_writer_free(w);
+	}
+	left_remove(&l);
+	fixture_deinit(&f);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_damage);
 	CHECK_RUN(test_open_log);
 	CHECK_RUN(test_former_life);
+	CHECK_RUN(test_killed_again);
 	return check_done();
 }
