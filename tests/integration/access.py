@@ -22,7 +22,6 @@ from certificates import CLIENT, KEY_OPTIONS, authority, certificate, costly_key
 from daemons import Ring
 from events import Follower, writer
 from sink import Offer, packet
-from turns import long
 
 OPENAPI = os.path.join(daemons.HERE, "../../schema/http/openapi.yaml")
 ALL = "read=*,context=*,write=*,metrics=yes"
@@ -533,7 +532,6 @@ class Events(Case):
             self.wait_for(f, "capture", lambda data: data["capture"]["id"] == number)
         self.assertEqual(back.named("hello") + back.named("reset") + web.named("reset"), [])
 
-    @long
     def test_lost_events_of_others(self):
         """The journal drops the oldest events, since a hidden guest has too many. Only a client that sees
         the guest has to read everything again. The others get comments, as if nothing had happened."""

@@ -16,7 +16,7 @@ import threading
 
 import daemons
 from daemons import Case, Ring, program
-from turns import BRIEF, long
+from turns import BRIEF
 
 MOST = 128
 GUEST_UUID = "0a1b2c3d-0000-4000-8000-00000000000a"
@@ -270,7 +270,6 @@ class Events(Case):
         # The server notices a client that left without sending an event, and frees its place.
         d.wait(lambda: (f := Follower(d)).status == 200 and self.addCleanup(f.close) is None)
 
-    @long
     def test_a_stalled_client(self):
         """The server closes a client that reads nothing. A client that reads misses nothing, and
         gets a comment during silence."""
