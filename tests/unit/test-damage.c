@@ -1246,7 +1246,7 @@ static void columns_check(struct fixture *f, enum column_way way)
 static void test_columns(void)
 {
 	for (size_t i = 0; i < 2 * COLUMN_WAYS * ARRAY_SIZE(column_changes); i += check_step(3)) {
-		const unsigned way = i % (2 * COLUMN_WAYS);
+		const unsigned way = (unsigned)(i % (2 * COLUMN_WAYS));
 		struct fixture f;
 
 		if (!columns_make(&f, NULL, column_changes[i / (2 * COLUMN_WAYS)], way >= COLUMN_WAYS))
@@ -1262,7 +1262,7 @@ static void test_columns_of_entry(void)
 {
 	for (size_t i = 0; i < 2 * COLUMN_WAYS * ARRAY_SIZE(entry_columns); i += check_step(3)) {
 		const struct entry_column *column = &entry_columns[i / (2 * COLUMN_WAYS)];
-		const unsigned way = i % (2 * COLUMN_WAYS);
+		const unsigned way = (unsigned)(i % (2 * COLUMN_WAYS));
 		struct fixture f;
 
 		if (!columns_make(&f, column->forth, column->back, way >= COLUMN_WAYS))
