@@ -181,7 +181,10 @@ static int set_up(sqlite3 *db, const char *path, const char *const *const *migra
 	sqlite3_busy_timeout(db, BUSY_MS);
 	if (lost) {
 		*lost = wal_loss(db, path);
-		/* Begin the log anew: a process that is killed before it has written over all of them leaves some, which were counted again. */
+		/*
+		 * Begin the log anew. A process that is killed before it has written over all of them leaves some in
+		 * the file, and they would be counted again.
+		 */
 		if (*lost)
 			sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	}

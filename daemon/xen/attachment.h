@@ -57,7 +57,8 @@ struct attachment {
  * Map and attach the ring that KEYS name. RESUME is the position at which the stream continues in
  * the archive; NULL = it begins. DEAD: the guest is dead and writes no more. Return FAULT_NONE; or
  * the fault, and nothing is mapped or attached. With FAULT_RING, *SENTENCE (a constant) says what
- * is wrong with the ring. *CONDITION is stream_attach()'s return value; with FAULT_MAP it is the error of the mapping, -errno.
+ * is wrong with the ring. *CONDITION is stream_attach()'s return value; with FAULT_MAP it is the
+ * error of the mapping, -errno.
  */
 enum fault attachment_attach(struct attachment *attachment, struct keys *keys, const struct archive_resume *resume,
 			     bool dead, const char **sentence, int *condition);

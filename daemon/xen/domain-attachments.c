@@ -165,8 +165,8 @@ static void attachment_taken(struct attachment *attachment, const struct keys *k
 }
 
 /*
- * Return whether a ring that was refused may be taken a moment later: the guest is about to fill it, or this host lacks memory
- * or room for mappings. A guest has no part in the latter.
+ * Return whether a ring that was refused may be taken a moment later: the guest is about to fill
+ * it, or this host lacks memory or room for mappings, in which a guest has no part.
  */
 static bool attachment_may_come(enum fault fault, int condition)
 {

@@ -43,8 +43,9 @@ void subtree_deinit(struct subtree *subtree);
  */
 int subtree_begin(struct subtree *subtree, uint32_t domid);
 /*
- * Note a node that the caller has read: PATH, which is relative to the domain's path, with LEN bytes of VALUE. It replaces
- * what SEEN has of PATH. If it goes beyond the limits, it is left out, and COMPLETE is false. Return 0 or -ENOMEM.
+ * Note a node that the caller has read: PATH, which is relative to the domain's path, with LEN bytes
+ * of VALUE. It replaces what SEEN has of PATH. If it goes beyond the limits, it is left out, and
+ * COMPLETE is false. Return 0 or -ENOMEM.
  */
 int subtree_note(struct subtree *subtree, const char *path, const char *value, size_t len);
 /*

@@ -411,14 +411,12 @@ class Test {
 		});
 	}
 
-	/** Check that axe-core finds no fault in PAGE, or below SELECTOR. It looks at the first rows of each table: the others are like them. */
+	/** Check that axe-core finds no fault in PAGE, or below SELECTOR. A brief run looks at the first rows of each table: the others are like them. */
 	async accessible(page, selector) {
 		if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
+		const context = {include: [selector ?? "html"], exclude: BRIEF ? ["tbody tr:nth-child(n + 11)"] : []};
 		const faults = await page.evaluate(async (where) => {
-			const result = await globalThis.axe.run(
-				{include: [where ?? "html"], exclude: ["tbody tr:nth-child(n + 11)"]},
-				{resultTypes: ["violations"]},
-			);
+			const result = await globalThis.axe.run(where, {resultTypes: ["violations"]});
 			return result.violations.map(
 				(v) =>
 					`${v.id} (${v.help}): ${v.nodes
@@ -426,7 +424,7 @@ class Test {
 						.map((n) => `${n.html} ${n.failureSummary}`)
 						.join("; ")}`,
 			);
-		}, selector);
+		}, context);
 
 		if (faults.length) fail(`axe-core: ${faults.join("\n")}`);
 	}
